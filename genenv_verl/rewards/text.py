@@ -34,18 +34,18 @@ marks, take quadratic time."""
 _MINUS_SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{NON-BREAKING HYPHEN}": "-"})
 _PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“")}
 _PAIRS |= {("*", "*"), ("_", "_"), ("`", "`")}
-_ENDINGS = frozenset(".,;:!?。、!?")
+_ENDINGS = frozenset(".,;:!?。、")
 
 _QUANTITY = re.compile(
     r"""
     (?P<sign>[-+]?)
     (?P<currency>[$€£¥]?)\s?
-    (?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)
-    (?P<exponent>(?:e[-+]?\d{1,3})?)
+    (?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)
+    (?P<exponent>(?:e[-+]?[0-9]{1,3})?)
     \s?
     (?P<unit>(?:[^\W\d_]|[%°$€£¥])[\w/°^]*(?:\s[^\W\d_][\w/°^]*)?)?
     """,
-    re.VERBOSE | re.ASCII,
+    re.VERBOSE,
 )
 _MAX_QUANTITY_CHARACTERS = 64
 
@@ -54,7 +54,7 @@ def normalise(text: str) -> str:
     """Removes what does not change an answer: Unicode form, case, spacing, closing and surrounding punctuation.
 
     Punctuation inside a text stays, and so do signs and a leading decimal point: ``(3.14)`` becomes ``3.14``, ``-5``
-    stays ``-5``. Quadratic in the longest run of combining marks: cap hostile text at ``MAX_CHARACTERS`` before.
+    stays ``-5``; a text of punctuation alone stays as it is. Quadratic in the longest run of combining marks: cap hostile text at ``MAX_CHARACTERS`` before.
     """
     text = unicodedata.normalize("NFKC", text).casefold().translate(_MINUS_SIGNS)
     text = " ".join(text.split())
@@ -68,7 +68,7 @@ def normalise(text: str) -> str:
             start, end = start + 1, end - 1
         else:
             break
-    return text[start:end]
+    return text[start:end] or text
 
 
 def similarity(*, predicted: str, gold: str) -> float:

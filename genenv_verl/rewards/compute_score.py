@@ -1,0 +1,103 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""verl's way into R_agent: ``reward.custom_reward_function.path`` names this file, ``name`` is ``compute_score``.
+
+verl loads the file by its path, in every reward worker, and stacks the returned values over the batch: imports are
+absolute and light, and all rows have the same keys and types.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from genenv_verl.rewards.agent_reward import Score, score_response
+from genenv_verl.rewards.matching import MatchMode
+
+logger = logging.getLogger(__name__)
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: dict[str, Any] | None = None,
+    *,
+    match_mode: MatchMode = "strict",
+    **kwargs: Any,
+) -> dict[str, Any]:
+    """Scores one response of a verl batch.
+
+    Args:
+        data_source: The row's data source. Not read: the ground truth says how to score.
+        solution_str: The response, decoded without the prompt.
+        ground_truth: JSON text (or the object) of ``Task.ground_truth()``, optionally with ``tools``. Rows of other data
+            sets work as well: a list of calls is matched as calls, any other text is a reference answer.
+        extra_info: Not read.
+        match_mode: From ``reward.custom_reward_function.reward_kwargs``; see ``match_calls``.
+        **kwargs: What verl adds for reward models. Not read.
+
+    Returns:
+        ``score`` in [0, 1], ``success`` and ``scored`` as 0.0 or 1.0, and ``reason``. A fault of the scorer or of the row
+        gives ``scored`` 0.0 and ``reason`` ``scorer_error:<exception>``: it must neither stop the batch nor count as a
+        failure of the agent.
+
+    Raises:
+        ValueError: ``match_mode`` is unknown: an error of the configuration, not of a row.
+    """
+    if match_mode not in get_args(MatchMode):
+        raise ValueError(f"reward_kwargs.match_mode is {match_mode!r}, none of {get_args(MatchMode)}")
+    try:
+        truth = read_ground_truth(ground_truth)
+        score = score_response(solution_str, truth, truth.get("tools"), match_mode=match_mode)
+    except Exception as error:  # The one boundary where a broken scorer or row must not end the run.
+        kind = type(error).__name__
+        _warn_once(kind)
+        score = Score.unscored(f"scorer_error:{kind}")
+    return {
+        "score": float(score.value),
+        "success": float(score.success),
+        "scored": float(score.scored),
+        "reason": score.reason,
+    }
+
+
+def read_ground_truth(ground_truth: Any) -> Mapping[str, Any]:
+    """Brings a row's ground truth into the form of ``Task.ground_truth()``.
+
+    Raises:
+        TypeError: It is an object of a foreign form, in which no call and no reference can be found.
+    """
+    value = ground_truth
+    if isinstance(ground_truth, str):
+        try:
+            value = json.loads(ground_truth)
+        except json.JSONDecodeError:
+            value = None
+    if isinstance(value, Mapping) and ("evaluation" in value or "gold_action" in value):
+        return value
+    if isinstance(value, list) and all(isinstance(call, Mapping) and "name" in call for call in value):
+        return {"evaluation": {"kind": "exact_match"}, "gold_action": value}
+    if isinstance(ground_truth, (str, int, float)):
+        return {"evaluation": {"kind": "reference_answer", "reference": str(ground_truth)}}
+    raise TypeError(f"ground truth of type {type(ground_truth).__name__} is neither a task's, nor calls, nor text")
+
+
+@functools.cache
+def _warn_once(kind: str) -> None:
+    """Logs the current exception, each kind once a process: a fault tends to hit every row of a batch."""
+    logger.warning("R_agent could not score a row (%s); further rows with it are not logged", kind, exc_info=True)
