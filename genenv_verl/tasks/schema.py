@@ -20,13 +20,32 @@ halves stay apart everywhere: the context becomes verl's ``prompt``, the evaluat
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 SCHEMA_VERSION = 1
 
+# Version n -> a function that makes a record of version n + 1 of it. A new schema version adds its step here, and every
+# older file stays readable.
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
 EvaluationKind = Literal["exact_match", "reference_answer", "checker"]
+
+
+def _portable(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuses what JSON and UTF-8 cannot carry: a task must survive every writer (ValueError otherwise)."""
+    _ENCODER.encode(value).encode()
+    return value
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+# Pydantic's JsonValue lets NaN and lone surrogates pass.
+JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_portable)]
 
 
 class _Record(BaseModel):
@@ -39,7 +58,7 @@ class ToolCall(_Record):
     """One structured action: a tool's name and its arguments."""
 
     name: str = Field(min_length=1)
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    arguments: JsonObject = Field(default_factory=dict)
 
 
 class FunctionSpec(_Record):
@@ -49,7 +68,7 @@ class FunctionSpec(_Record):
 
     name: str = Field(min_length=1)
     description: str = ""
-    parameters: dict[str, JsonValue] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    parameters: JsonObject = Field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
 class ToolSpec(_Record):
@@ -106,7 +125,7 @@ class Generator(_Record):
 
     model: str
     step: int = Field(ge=0)
-    sampling: dict[str, JsonValue] = Field(default_factory=dict)
+    sampling: JsonObject = Field(default_factory=dict)
 
 
 class Task(_Record):
@@ -122,14 +141,21 @@ class Task(_Record):
     evaluation: Evaluation = Field(default_factory=Evaluation)
     gold_action: list[ToolCall] | None = None
 
-    @field_validator("version")
+    @model_validator(mode="before")
     @classmethod
-    def _known_version(cls, version: int) -> int:
+    def _upgrade(cls, record: Any) -> Any:
+        """Brings a record of an older schema version up to date; refuses a newer one."""
+        if not isinstance(record, dict) or not isinstance(version := record.get("version", SCHEMA_VERSION), int):
+            return record  # Pydantic names the problem.
         if version > SCHEMA_VERSION:
             raise ValueError(
                 f"task schema version {version} is newer than {SCHEMA_VERSION}, the newest that this genenv_verl reads"
             )
-        return version
+        for step in range(version, SCHEMA_VERSION):
+            if step not in UPGRADES:
+                raise ValueError(f"task schema version {step} is unknown: there is no way from it to {SCHEMA_VERSION}")
+            record = {**UPGRADES[step](record), "version": step + 1}
+        return record
 
     @model_validator(mode="after")
     def _exact_match_has_gold(self) -> Task:
@@ -142,4 +168,5 @@ class Task(_Record):
         return {
             "evaluation": self.evaluation.model_dump(exclude_none=True),
             "gold_action": None if self.gold_action is None else [call.model_dump() for call in self.gold_action],
+            "tools": [tool.model_dump() for tool in self.context.tools],
         }
