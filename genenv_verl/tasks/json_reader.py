@@ -170,7 +170,7 @@ def repair_json(text: str) -> Any:
 
 def replace_lone_surrogates(text: str) -> str:
     """Replaces halves of surrogate pairs by U+FFFD and joins the pairs, so that the text can be encoded as UTF-8."""
-    if text.isascii() or not _RAW_SURROGATE.search(text):
+    if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -181,7 +181,7 @@ _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _KEY = re.compile(rf"[ \t\n\r]*({_STRING})[ \t\n\r]*:", re.DOTALL)
 _SCALAR = re.compile(rf"{_STRING}|-?[0-9][0-9.eE+-]*|true|false|null|NaN|-?Infinity", re.DOTALL)
 _UNTERMINATED = re.compile(r'[ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*\\?\Z', re.DOTALL)
-_RAW
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
