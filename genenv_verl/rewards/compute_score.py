@@ -23,10 +23,10 @@ import functools
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from genenv_verl.rewards.agent_reward import Score, score_response
-from genenv_verl.rewards.matching import MatchMode
+from genenv_verl.rewards.agent_reward import Score, Target, read_target, score_target
+from genenv_verl.rewards.matching import MATCH_MODES, MatchMode
 
 logger = logging.getLogger(__name__)
 
@@ -45,25 +45,25 @@ def compute_score(
     Args:
         data_source: The row's data source. Not read: the ground truth says how to score.
         solution_str: The response, decoded without the prompt.
-        ground_truth: JSON text (or the object) of ``Task.ground_truth()``, optionally with ``tools``. Rows of other data
-            sets work as well: a list of calls is matched as calls, any other text is a reference answer.
+        ground_truth: JSON text (or the object) of ``Task.ground_truth()``, optionally with ``tools``. Rows of other
+            data sets work as well: a list of calls is matched as calls, any other text is a reference answer.
         extra_info: Not read.
         match_mode: From ``reward.custom_reward_function.reward_kwargs``; see ``match_calls``.
         **kwargs: What verl adds for reward models. Not read.
 
     Returns:
-        ``score`` in [0, 1], ``success`` and ``scored`` as 0.0 or 1.0, and ``reason``. A fault of the scorer or of the row
-        gives ``scored`` 0.0 and ``reason`` ``scorer_error:<exception>``: it must neither stop the batch nor count as a
-        failure of the agent.
+        ``score`` in [0, 1], ``success`` and ``scored`` as 0.0 or 1.0, and ``reason``. A fault of the scorer or of the
+        row gives ``scored`` 0.0 and ``reason`` ``scorer_error:<exception>``: it must neither stop the batch nor count
+        as a failure of the agent.
 
     Raises:
         ValueError: ``match_mode`` is unknown: an error of the configuration, not of a row.
     """
-    if match_mode not in get_args(MatchMode):
-        raise ValueError(f"reward_kwargs.match_mode is {match_mode!r}, none of {get_args(MatchMode)}")
+    if match_mode not in MATCH_MODES:
+        raise ValueError(f"reward_kwargs.match_mode is {match_mode!r}, none of {MATCH_MODES}")
     try:
-        truth = read_ground_truth(ground_truth)
-        score = score_response(solution_str, truth, truth.get("tools"), match_mode=match_mode)
+        target = _read_text(ground_truth) if isinstance(ground_truth, str) else _read_object(ground_truth)
+        score = score_target(solution_str, target, match_mode=match_mode)
     except Exception as error:  # The one boundary where a broken scorer or row must not end the run.
         kind = type(error).__name__
         _warn_once(kind)
@@ -76,25 +76,39 @@ def compute_score(
     }
 
 
-def read_ground_truth(ground_truth: Any) -> Mapping[str, Any]:
-    """Brings a row's ground truth into the form of ``Task.ground_truth()``.
+# Each of a task's attempts (rollout.n) brings the same text, mostly to the same worker.
+@functools.lru_cache(maxsize=512)
+def _read_text(ground_truth: str) -> Target:
+    try:
+        value = json.loads(ground_truth)
+    except json.JSONDecodeError:
+        return _reference(ground_truth)
+    return _read_object(value) if isinstance(value, (dict, list)) and _is_known(value) else _reference(ground_truth)
+
+
+def _read_object(ground_truth: Any) -> Target:
+    """Reads a ground truth that is no text.
 
     Raises:
-        TypeError: It is an object of a foreign form, in which no call and no reference can be found.
+        TypeError: It is of a foreign form, in which no call and no reference can be found.
     """
-    value = ground_truth
-    if isinstance(ground_truth, str):
-        try:
-            value = json.loads(ground_truth)
-        except json.JSONDecodeError:
-            value = None
-    if isinstance(value, Mapping) and ("evaluation" in value or "gold_action" in value):
-        return value
-    if isinstance(value, list) and all(isinstance(call, Mapping) and "name" in call for call in value):
-        return {"evaluation": {"kind": "exact_match"}, "gold_action": value}
-    if isinstance(ground_truth, (str, int, float)):
-        return {"evaluation": {"kind": "reference_answer", "reference": str(ground_truth)}}
-    raise TypeError(f"ground truth of type {type(ground_truth).__name__} is neither a task's, nor calls, nor text")
+    if isinstance(ground_truth, (int, float)):
+        return _reference(str(ground_truth))
+    if not _is_known(ground_truth):
+        raise TypeError(f"ground truth of type {type(ground_truth).__name__} is neither a task's, nor calls, nor text")
+    if isinstance(ground_truth, list):
+        return read_target({"evaluation": {"kind": "exact_match"}, "gold_action": ground_truth})
+    return read_target(ground_truth, ground_truth.get("tools"))
+
+
+def _is_known(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(call, Mapping) and "name" in call for call in value)
+    return isinstance(value, Mapping) and ("evaluation" in value or "gold_action" in value)
+
+
+def _reference(text: str) -> Target:
+    return read_target({"evaluation": {"kind": "reference_answer", "reference": text}})
 
 
 @functools.cache

@@ -13,9 +13,9 @@
 # limitations under the License.
 """Free-text half of R_agent: how near is the answer to the reference? (GenEnv, Eq. 1: sim(a', a).)
 
-Values are right or wrong, only wording is similar: numbers compare by value and unit, and a reference without any letter
-(a time, a date, a list of numbers) earns nothing unless it is met exactly. A false "equal" is worse than a miss, because
-the environment is paid for tasks that look solved.
+Values are right or wrong, only wording is similar: numbers compare by value and unit, and a reference without any
+letter (a time, a date, a list of numbers) earns nothing unless it is met exactly. A false "equal" is worse than a miss,
+because the environment is paid for tasks that look solved.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def normalise(text: str) -> str:
     """Removes what does not change an answer: Unicode form, case, spacing, closing and surrounding punctuation.
 
     Punctuation inside a text stays, and so do signs and a leading decimal point: ``(3.14)`` becomes ``3.14``, ``-5``
-    stays ``-5``; a text of punctuation alone stays as it is. Quadratic in the longest run of combining marks: cap hostile text at ``MAX_CHARACTERS`` before.
+    stays ``-5``; a text of punctuation alone stays as it is. Quadratic in the longest run of combining marks: cap
+    hostile text at ``MAX_CHARACTERS`` before.
     """
     text = unicodedata.normalize("NFKC", text).casefold().translate(_MINUS_SIGNS)
     text = " ".join(text.split())

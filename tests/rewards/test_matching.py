@@ -13,11 +13,20 @@
 # limitations under the License.
 """Structured half of R_agent: equality of JSON values and matching of calls."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genenv_verl.rewards.matching import MAX_CALLS, MAX_DEPTH, equal_values, match_calls, mismatch_reason
+from genenv_verl.rewards.matching import (
+    MAX_CALLS,
+    MAX_DEPTH,
+    _best_assignment,
+    equal_values,
+    match_calls,
+    mismatch_reason,
+)
 from genenv_verl.tasks.schema import ToolCall, ToolSpec
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -89,7 +98,9 @@ def test_declared_integers_are_found_in_nested_schemas():
     assert not equal_values(predicted={"ids": [1, 2.0], "x": 1}, gold=gold, schema=schema)
 
 
-@pytest.mark.parametrize("schema", [[], "integer", {"type": {}}, {"properties": []}, {"items": 3}, {"properties": {"a": 1}}])
+@pytest.mark.parametrize(
+    "schema", [[], "integer", {"type": {}}, {"properties": []}, {"items": 3}, {"properties": {"a": 1}}]
+)
 def test_a_malformed_schema_is_no_schema(schema):
     assert equal_values(predicted={"a": [1.0]}, gold={"a": [1]}, schema=schema)
     assert equal_values(predicted=[1.0], gold=[1], schema=schema)
@@ -102,8 +113,8 @@ def test_depth_is_bounded():
             value = [value]
         return value
 
-    assert equal_values(predicted=nested(MAX_DEPTH - 1), gold=nested(MAX_DEPTH - 1))
-    assert not equal_values(predicted=nested(MAX_DEPTH), gold=nested(MAX_DEPTH))
+    assert equal_values(predicted=nested(MAX_DEPTH), gold=nested(MAX_DEPTH))
+    assert not equal_values(predicted=nested(MAX_DEPTH + 1), gold=nested(MAX_DEPTH + 1))
     assert not equal_values(predicted=nested(100_000), gold=nested(100_000))
 
 
@@ -208,6 +219,26 @@ def test_mismatch_is_named(predicted, reason):
 def test_score_is_in_range_and_the_gold_itself_earns_1(predicted, gold, mode):
     assert 0.0 <= match_calls(predicted=predicted, gold=gold, mode=mode) <= 1.0
     assert match_calls(predicted=list(reversed(gold)), gold=gold, mode=mode) == pytest.approx(1.0)
+
+
+SCORES = st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(
+    lambda shape: st.lists(
+        st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.floats(0, 1), min_size=shape[1], max_size=shape[1]),
+        min_size=shape[0],
+        max_size=shape[0],
+    )
+)
+
+
+@given(SCORES)
+def test_best_assignment_is_the_best_of_all(scores):
+    if len(scores) > len(scores[0]):
+        scores = [list(column) for column in zip(*scores, strict=True)]
+    orders = itertools.permutations(range(len(scores[0])), len(scores))
+    best = max(sum(row[column] for row, column in zip(scores, order, strict=True)) for order in orders)
+    assert _best_assignment(scores) == pytest.approx(best)
+    transposed = [list(column) for column in zip(*scores, strict=True)]
+    assert _best_assignment(transposed) == pytest.approx(best)
 
 
 @given(CALLS, CALLS)
