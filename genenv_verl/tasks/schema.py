@@ -24,7 +24,7 @@ import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 SCHEMA_VERSION = 1
 
@@ -170,3 +170,9 @@ class Task(_Record):
             "gold_action": None if self.gold_action is None else [call.model_dump() for call in self.gold_action],
             "tools": [tool.model_dump() for tool in self.context.tools],
         }
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first problem of a record in one line: where, and what."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, problem['loc'])) or 'record'}: {problem['msg']}"

@@ -1,0 +1,248 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Task files: JSON Lines of tasks, and verl's rows (``prompt``, ``data_source``, ``reward_model``, ``extra_info``).
+
+A row keeps the two halves of a task apart: ``extra_info.task`` holds all but the evaluation and the gold, which stand
+in ``reward_model.ground_truth`` alone, where only the reward looks.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from genenv_verl.tasks.json_reader import JsonReadError, read_json, replace_lone_surrogates
+from genenv_verl.tasks.prompts import AgentPrompt
+from genenv_verl.tasks.schema import Task, first_problem
+from genenv_verl.tasks.tool_calls import CallError, read_calls
+
+MAX_RECORD_CHARS = 16_000_000
+MAX_PROBLEMS = 5
+
+Messages = list[dict[str, str]]
+
+
+class TaskFileError(ValueError):
+    """A task file cannot be read or written; the message names the path and the broken rows, from 1."""
+
+
+def read_tasks(path: str | Path) -> list[Task]:
+    """Reads the tasks of a file.
+
+    Args:
+        path: ``.jsonl`` (one record a line; blank lines are passed over), ``.json`` (a list of records) or ``.parquet``.
+            A record is a task or a row of verl. Older schema versions are brought up to date, halves of surrogate
+            pairs become U+FFFD.
+
+    Raises:
+        TaskFileError: The file cannot be read, has broken rows (the first five are listed), or has a task twice.
+    """
+    path = Path(path)
+    tasks: list[Task] = []
+    rows_of: dict[str, int] = {}
+    problems: list[str] = []
+    for row, record in _records(path):
+        try:
+            task = _task(record() if callable(record) else record)
+            if (earlier := rows_of.setdefault(task.task_id, row)) != row:
+                raise ValueError(f"task_id {task.task_id!r} is row {earlier}'s already")
+            tasks.append(task)
+        except (ValueError, TypeError, KeyError) as error:
+            problems.append(f"row {row}: {_in_words(error)}")
+            if len(problems) == MAX_PROBLEMS:
+                break
+    if problems:
+        raise TaskFileError("\n  ".join([f"{path} has broken rows:", *problems]))
+    return tasks
+
+
+def write_tasks(
+    path: str | Path,
+    tasks: Iterable[Task],
+    *,
+    prompt: Callable[[Task], Messages] | None = None,
+    split: str = "train",
+) -> None:
+    """Writes tasks to a file, whole or not at all.
+
+    Args:
+        path: ``.jsonl`` writes tasks, ``.json`` and ``.parquet`` write rows of verl.
+        tasks: The tasks; their ids must differ.
+        prompt: Makes the messages of a row; the package's agent prompt by default.
+        split: ``extra_info.split`` of the rows.
+
+    Raises:
+        TaskFileError: Two tasks share an id, or the suffix is another one.
+    """
+    path, tasks = Path(path), list(tasks)
+    if len(ids := {task.task_id for task in tasks}) != len(tasks):
+        raise TaskFileError(f"{path}: {len(tasks)} tasks share {len(ids)} task ids")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(path.name + ".tmp")
+    if path.suffix == ".jsonl":
+        draft.write_text("".join(f"{task.model_dump_json()}\n" for task in tasks), encoding="utf-8")
+    elif path.suffix in {".json", ".parquet"}:
+        prompt = prompt or AgentPrompt().messages
+        rows = [to_verl_row(task, prompt(task), split=split, index=index) for index, task in enumerate(tasks)]
+        if path.suffix == ".parquet":
+            pq.write_table(pa.Table.from_pylist(rows), draft)
+        else:
+            draft.write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")
+    else:
+        raise TaskFileError(f"{path}: tasks are written as .jsonl, .json or .parquet")
+    os.replace(draft, path)
+
+
+def to_verl_row(task: Task, prompt: Messages, *, split: str = "train", index: int = 0) -> dict[str, Any]:
+    """verl's row for a task.
+
+    Args:
+        task: The task.
+        prompt: The messages that the agent gets.
+        split: ``train`` or the name of an evaluation split.
+        index: The row's number in its file, from 0.
+    """
+    return {
+        "data_source": f"genenv/{task.family}",
+        "prompt": prompt,
+        "ability": "tool_use",
+        "reward_model": {"style": "rule", "ground_truth": json.dumps(task.ground_truth(), ensure_ascii=False)},
+        "extra_info": {
+            "split": split,
+            "index": index,
+            "task_id": task.task_id,
+            "seed_id": task.seed_id,
+            "family": task.family,
+            "task": task.model_dump_json(exclude={"evaluation", "gold_action"}),
+        },
+    }
+
+
+def from_verl_row(row: Mapping[str, Any]) -> Task:
+    """The task of a row; the inverse of ``to_verl_row``.
+
+    A row of another data set becomes a task as well: the goal is its last user message, system text and history are the
+    other messages; a ground truth that is a list of calls (or one call) is matched exactly, any other is a reference
+    answer; the family is ``data_source``; the id is made of ``extra_info.index``, or of a hash of the row without one.
+
+    Raises:
+        ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and
+            ``JsonReadError`` are ValueErrors).
+    """
+    extra_info = row.get("extra_info") or {}
+    truth = (row.get("reward_model") or {}).get("ground_truth")
+    task = extra_info.get("task")
+    if isinstance(task, str) and task.startswith("{"):
+        if not isinstance(truth, str):
+            raise ValueError("reward_model.ground_truth is missing")
+        solution = read_json(truth, max_chars=MAX_RECORD_CHARS)
+        halves = {"evaluation": solution["evaluation"], "gold_action": solution["gold_action"]}
+        return Task.model_validate({**read_json(task, max_chars=MAX_RECORD_CHARS), **halves})
+    family = str(row.get("data_source") or "default")
+    return Task.model_validate(
+        {
+            "task_id": _foreign_id(row, family, extra_info),
+            "family": family,
+            "context": _foreign_context(row.get("prompt")),
+            **_foreign_solution(truth),
+        }
+    )
+
+
+def _records(path: Path) -> Iterator[tuple[int, Any]]:
+    """Row numbers, from 1, and records; a line of JSON Lines comes as a function that reads it."""
+    try:
+        match path.suffix:
+            case ".jsonl":
+                with path.open("rb") as lines:
+                    for row, line in enumerate(lines, start=1):
+                        if line.strip():
+                            yield row, functools.partial(_read_line, line)
+            case ".json":
+                records = read_json(path.read_text(encoding="utf-8-sig"), max_chars=MAX_RECORD_CHARS * 16)
+                if not isinstance(records, list):
+                    raise TaskFileError(f"{path}: a .json file of tasks holds one list of records")
+                yield from enumerate(records, start=1)
+            case ".parquet":
+                yield from enumerate(pq.read_table(path).to_pylist(), start=1)
+            case _:
+                raise TaskFileError(f"{path}: tasks are read from .jsonl, .json or .parquet")
+    except (OSError, pa.ArrowException, JsonReadError, UnicodeDecodeError) as error:
+        raise TaskFileError(f"{path}: {error}") from error
+
+
+def _read_line(line: bytes) -> Any:
+    return read_json(line.decode("utf-8-sig"), max_chars=MAX_RECORD_CHARS)
+
+
+def _task(record: Any) -> Task:
+    if not isinstance(record, Mapping):
+        raise ValueError(f"a record is a JSON object, not {type(record).__name__}")
+    return from_verl_row(record) if "prompt" in record else Task.model_validate(record)
+
+
+def _foreign_id(row: Mapping[str, Any], family: str, extra_info: Mapping[str, Any]) -> str:
+    if (index := extra_info.get("index")) is not None:
+        return "/".join(str(part) for part in (family, extra_info.get("split"), index) if part is not None)
+    content = json.dumps(row, sort_keys=True, default=str)
+    return f"{family}/{hashlib.blake2b(content.encode(), digest_size=8).hexdigest()}"
+
+
+def _foreign_context(prompt: Any) -> dict[str, Any]:
+    turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt or ())
+    messages = [{"role": turn["role"], "content": replace_lone_surrogates(turn["content"] or "")} for turn in turns]
+    users = [number for number, message in enumerate(messages) if message["role"] == "user"]
+    if not users:
+        raise ValueError("prompt has no user message that could be the goal")
+    goal = messages.pop(users[-1])["content"]
+    return {
+        "goal": goal,
+        "system": "\n\n".join(message["content"] for message in messages if message["role"] == "system"),
+        "history": [message for message in messages if message["role"] != "system"],
+    }
+
+
+def _foreign_solution(truth: Any) -> dict[str, Any]:
+    if truth is None or (isinstance(truth, str) and not truth.strip()):
+        raise ValueError("reward_model.ground_truth is missing")
+    value = truth
+    if isinstance(truth, str):
+        try:
+            value = read_json(truth)
+        except JsonReadError:
+            value = None  # Text.
+    if isinstance(value, Mapping) and ("evaluation" in value or "gold_action" in value):
+        return {key: value[key] for key in ("evaluation", "gold_action") if value.get(key) is not None}
+    if isinstance(value, list | dict):
+        try:
+            return {"gold_action": read_calls(value)}
+        except CallError:
+            pass  # Data that is no call is compared as text.
+    text = truth if isinstance(truth, str) else json.dumps(truth, ensure_ascii=False)
+    return {"evaluation": {"kind": "reference_answer", "reference": replace_lone_surrogates(text)}}
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return first_problem(error)
+    return f"no JSON that is read: {error}" if isinstance(error, JsonReadError) else str(error)
