@@ -121,10 +121,10 @@ def test_over_long_texts_are_only_compared_for_identity():
     ],
 )
 def test_c14_hostile_texts_cost_little(predicted, gold):
-    start = time.perf_counter()
+    start = time.process_time()
     similarity(predicted=predicted, gold=gold)
     token_f1(predicted=predicted, gold=gold)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 def test_b12_f1_counts_words_with_their_multiplicity():
