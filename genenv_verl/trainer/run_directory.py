@@ -1,0 +1,92 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The files of a run: ``<trainer.default_local_dir>/genenv/``. They survive a kill -9 at any instant."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from genenv_verl.pools.pool import Pool
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a whole file or nothing: temporary file, fsync, rename, fsync of the folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".tmp")
+    with open(temporary, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class RunDirectory:
+    """Pools, epoch lines and task files of one run.
+
+    Args:
+        root: the ``genenv`` folder; made if it is missing.
+    """
+
+    def __init__(self, root: Path):
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.d_train = Pool(root / "d_train", "d_train")
+        self.d_env = Pool(root / "d_env", "d_env")
+
+    @property
+    def epochs_file(self) -> Path:
+        return self.root / "epochs.jsonl"
+
+    @property
+    def watchdog_report(self) -> Path:
+        return self.root / "watchdog.txt"
+
+    def tasks_file(self, epoch: int) -> Path:
+        return self.root / "tasks" / f"epoch_{epoch:04d}.jsonl"
+
+    def write_epoch(self, epoch: int, line: dict[str, Any], tasks: list[dict[str, Any]]) -> None:
+        """Writes an epoch's task file, then its line."""
+        # ASCII: what a model wrote may hold other line separators, or halves of surrogate pairs
+        text = "".join(json.dumps(record) + "\n" for record in tasks)
+        write_atomically(self.tasks_file(epoch), text)
+        lines = self._epoch_lines(before=epoch)
+        write_atomically(self.epochs_file, "".join([*lines, json.dumps(line) + "\n"]))
+
+    def marker(self) -> dict[str, Any]:
+        """Where the pools stand: goes into the checkpoint."""
+        return {"d_train": self.d_train.marker(), "d_env": self.d_env.marker()}
+
+    def cut_back(self, marker: dict[str, Any], epoch: int) -> None:
+        """Goes back to a checkpoint: pools to its marker, epoch lines and task files to those before ``epoch``."""
+        self.d_train.cut_back(marker["d_train"])
+        self.d_env.cut_back(marker["d_env"])
+        if self.epochs_file.exists():
+            write_atomically(self.epochs_file, "".join(self._epoch_lines(before=epoch)))
+        for file in (self.root / "tasks").glob("epoch_*.jsonl"):
+            if int(file.stem.removeprefix("epoch_")) >= epoch:
+                file.unlink()
+
+    def _epoch_lines(self, before: int) -> list[str]:
+        if not self.epochs_file.exists():
+            return []
+        lines = self.epochs_file.read_text(encoding="utf-8").splitlines(keepends=True)
+        return [line for line in lines if json.loads(line)["epoch"] < before]
