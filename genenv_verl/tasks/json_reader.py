@@ -41,9 +41,12 @@ class JsonReadError(ValueError):
     """
 
     def __init__(self, reason: JsonReason, position: int = 0):
-        super().__init__(f"{reason} at character {position}")
+        super().__init__(reason, position)
         self.reason: JsonReason = reason
         self.position = position
+
+    def __str__(self) -> str:
+        return f"{self.reason} at character {self.position}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,8 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 _BLANK = re.compile(r"[ \t\n\r]*")
-_OPENING = re.compile(r"[{\[]")
+# A bracket with what may follow it in JSON: prose is passed over at the speed of the search.
+_OPENING = re.compile(r"{(?=[ \t\n\r]*[\"}])|\[(?=[ \t\n\r]*[\]\[{\"\-0-9tfnNI])")
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _KEY = re.compile(rf"[ \t\n\r]*({_STRING})[ \t\n\r]*:", re.DOTALL)
 _SCALAR = re.compile(rf"{_STRING}|-?[0-9][0-9.eE+-]*|true|false|null|NaN|-?Infinity", re.DOTALL)

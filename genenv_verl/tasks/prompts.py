@@ -157,9 +157,8 @@ class _MessageTemplate:
         try:
             rendered = self._template.render(values)
         except (jinja2.TemplateError, TypeError, ValueError) as error:
-            lines = [
-                frame.lineno for frame in traceback.extract_tb(error.__traceback__) if "<template>" in frame.filename
-            ]
+            frames = traceback.extract_tb(error.__traceback__)
+            lines = [frame.lineno for frame in frames if frame.filename == "<template>"]
             place = f"{self._path}, line {lines[-1]}" if lines else str(self._path)
             raise TemplateError(f"{place}: {error}") from error
         first, *rest = rendered.split(self._mark)

@@ -50,7 +50,7 @@ def read_tasks(path: str | Path) -> list[Task]:
     """Reads the tasks of a file.
 
     Args:
-        path: ``.jsonl`` (one record a line; blank lines are passed over), ``.json`` (a list of records) or ``.parquet``.
+        path: ``.jsonl`` (a record a line; blank lines are passed over), ``.json`` (a list of records) or ``.parquet``.
             A record is a task or a row of verl. Older schema versions are brought up to date, halves of surrogate
             pairs become U+FFFD.
 

@@ -194,15 +194,21 @@ class _Reading:
 
     def _scan(self) -> None:
         text, position = self.text, 0
+        if self._read_whole(position):
+            return
         while tag := _TAG.search(text, position):
             self.parts.append(text[position : tag.start()])
             match tag.group():
                 case "<think>":
                     _, position = self._until("</think>", tag.end())
+                    if self._read_whole(position):
+                        return
                 case "</think>":
                     # The template opened the thought: all that stands before is part of it.
                     self._forget()
                     position = tag.end()
+                    if self._read_whole(position):
+                        return
                 case "<response>":
                     content, position = self._until("</response>", tag.end())
                     self.responses.append(content)
@@ -213,6 +219,20 @@ class _Reading:
                 case _:
                     position = tag.end()
         self.parts.append(text[position:])
+
+    def _read_whole(self, position: int) -> bool:
+        """Reads an answer that is nothing but the JSON of calls: tags within its strings mean nothing."""
+        start = _BLANKS.match(self.text, position).end()
+        if not self.text.startswith(("{", "["), start) or self.tagged or any(map(str.strip, self.parts)):
+            return False
+        try:
+            values, end = _read_values(self.text, start, _BLANKS, shallow=self.shallow)
+        except JsonReadError:
+            return False
+        if end != len(self.text) or not any(map(_looks_like_call, values)):
+            return False
+        self._take(values)
+        return True
 
     def _until(self, closing: str, start: int) -> tuple[str, int]:
         """The text from ``start`` to a closing tag, or to the end without one, and the index behind the tag."""

@@ -273,8 +273,8 @@ def prompt_fits(candidate: Candidate) -> str | None:
 # ---------------------------------------------------------------------------------------------------- tool schemas
 
 # "$ref" and its kin can recurse without end or fetch a page, "pattern" can take exponential time in a regular
-# expression, "unevaluated…" in the nesting, "uniqueItems" quadratic time in the gold. The environment needs none of them
-# to describe a tool, so a schema of its own that has one is refused rather than run under a time limit.
+# expression, "unevaluated…" in the nesting, "uniqueItems" quadratic time in the gold. The environment needs none of
+# them to describe a tool, so a schema of its own that has one is refused rather than run under a time limit.
 _UNSAFE_KEYWORDS = {"pattern", "patternProperties", "uniqueItems", "unevaluatedProperties", "unevaluatedItems"}
 _SAFE_DOLLAR_KEYWORDS = {"$comment"}
 # Under these keywords the keys are names that the tool's author chose, not keywords of JSON Schema.
