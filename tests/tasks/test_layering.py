@@ -1,0 +1,35 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PLAIN_LAYERS = ["tasks", "rewards", "curriculum", "pools"]
+
+PROBE = """
+import importlib, pkgutil, sys
+for layer in {layers}:
+    package = importlib.import_module(f"genenv_verl.{{layer}}")
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+print(sorted({{name.partition(".")[0] for name in sys.modules}} & {{"torch", "ray", "verl"}}))
+"""
+
+
+def test_plain_layers_import_neither_torch_nor_ray_nor_verl():
+    probe = PROBE.format(layers=PLAIN_LAYERS)
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
