@@ -67,7 +67,7 @@ def read_tasks(path: str | Path) -> list[Task]:
             if (earlier := rows_of.setdefault(task.task_id, row)) != row:
                 raise ValueError(f"task_id {task.task_id!r} is row {earlier}'s already")
             tasks.append(task)
-        except (ValueError, TypeError, KeyError) as error:
+        except ValueError as error:
             problems.append(f"row {row}: {_in_words(error)}")
             if len(problems) == MAX_PROBLEMS:
                 break
@@ -149,14 +149,15 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
         ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and
             ``JsonReadError`` are ValueErrors).
     """
-    extra_info = row.get("extra_info") or {}
-    truth = (row.get("reward_model") or {}).get("ground_truth")
+    extra_info, truth = _part(row, "extra_info"), _part(row, "reward_model").get("ground_truth")
     task = extra_info.get("task")
     if isinstance(task, str) and task.startswith("{"):
         if not isinstance(truth, str):
             raise ValueError("reward_model.ground_truth is missing")
         solution = read_json(truth, max_chars=MAX_RECORD_CHARS)
-        halves = {"evaluation": solution["evaluation"], "gold_action": solution["gold_action"]}
+        if not isinstance(solution, dict) or "evaluation" not in solution:
+            raise ValueError("reward_model.ground_truth is not that of the task in extra_info.task")
+        halves = {key: solution.get(key) for key in ("evaluation", "gold_action")}
         return Task.model_validate({**read_json(task, max_chars=MAX_RECORD_CHARS), **halves})
     family = str(row.get("data_source") or "default")
     return Task.model_validate(
@@ -201,6 +202,15 @@ def _task(record: Any) -> Task:
     return from_verl_row(record) if "prompt" in record else Task.model_validate(record)
 
 
+def _part(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = row.get(key)
+    if part is None:
+        return {}
+    if not isinstance(part, Mapping):
+        raise ValueError(f"{key} is an object, not {type(part).__name__}")
+    return part
+
+
 def _foreign_id(row: Mapping[str, Any], family: str, extra_info: Mapping[str, Any]) -> str:
     if (index := extra_info.get("index")) is not None:
         return "/".join(str(part) for part in (family, extra_info.get("split"), index) if part is not None)
@@ -209,8 +219,13 @@ def _foreign_id(row: Mapping[str, Any], family: str, extra_info: Mapping[str, An
 
 
 def _foreign_context(prompt: Any) -> dict[str, Any]:
-    turns = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt or ())
-    messages = [{"role": turn["role"], "content": replace_lone_surrogates(turn["content"] or "")} for turn in turns]
+    if isinstance(prompt, str):
+        prompt = [{"role": "user", "content": prompt}]
+    messages = []
+    for turn in () if prompt is None else prompt:  # A list, or the array that pandas makes of it.
+        if not isinstance(turn, Mapping) or not isinstance(content := turn.get("content") or "", str):
+            raise ValueError("prompt is a list of messages with text as their content")
+        messages.append({"role": turn.get("role"), "content": replace_lone_surrogates(content)})
     users = [number for number, message in enumerate(messages) if message["role"] == "user"]
     if not users:
         raise ValueError("prompt has no user message that could be the goal")

@@ -127,8 +127,6 @@ def checker_can_run(candidate: Candidate) -> str | None:
 def goal_does_not_repeat_itself(candidate: Candidate) -> str | None:
     """A collapsing policy writes one word, line or phrase over and over."""
     goal = candidate.task.context.goal
-    if len(goal) < 100:
-        return None
     for unit, parts, fewest in (("word", goal.split(), 20), ("line", [*filter(str.strip, goal.splitlines())], 4)):
         if len(parts) >= fewest:
             part, count = Counter(parts).most_common(1)[0]
@@ -136,7 +134,7 @@ def goal_does_not_repeat_itself(candidate: Candidate) -> str | None:
                 return f"the {unit} {part[:40]!r} fills {count} of {len(parts)} {unit}s of the goal"
     raw = goal.encode()
     # Prose of any length compresses to a third or so.
-    if len(zlib.compress(raw)) < 0.1 * len(raw):
+    if len(raw) >= 200 and len(zlib.compress(raw)) < 0.1 * len(raw):
         return f"the goal of {len(goal)} characters repeats itself"
     return None
 

@@ -115,7 +115,11 @@ def test_forms_of_a_generation(text):
 
 def test_kinds_of_evaluation():
     answer = read({"goal": "Which city?", "answer": "Rome"})
-    assert (answer.evaluation.kind, answer.evaluation.reference, answer.gold_action) == ("reference_answer", "Rome", None)
+    assert (answer.evaluation.kind, answer.evaluation.reference, answer.gold_action) == (
+        "reference_answer",
+        "Rome",
+        None,
+    )
     assert read({"goal": "How many?", "answer": 4}).evaluation.reference == "4"
     nested = read({"goal": "Which city?", "evaluation": {"kind": "reference_answer", "reference": "Rome"}})
     assert nested.evaluation == answer.evaluation
@@ -125,7 +129,12 @@ def test_kinds_of_evaluation():
 
 
 def test_the_threshold_is_never_the_environments():
-    written = {"goal": "Which city?", "answer": "Rome", "evaluation": {"success_threshold": 0.01}, "success_threshold": 0.01}
+    written = {
+        "goal": "Which city?",
+        "answer": "Rome",
+        "evaluation": {"success_threshold": 0.01},
+        "success_threshold": 0.01,
+    }
     assert read(written).evaluation.success_threshold == 0.9
     assert read(written, success_threshold=0.7).evaluation.success_threshold == 0.7
 
@@ -197,7 +206,9 @@ JSON = st.recursive(
     max_leaves=5,
 )
 KEYS = ["goal", "system", "tools", "constraints", "history", "calls", "gold_action", "answer", "checker"]
-WRITTEN = st.dictionaries(st.sampled_from([*KEYS, "context", "evaluation"]), JSON | st.dictionaries(st.sampled_from(KEYS), JSON))
+WRITTEN = st.dictionaries(
+    st.sampled_from([*KEYS, "context", "evaluation"]), JSON | st.dictionaries(st.sampled_from(KEYS), JSON)
+)
 
 
 @settings(max_examples=100, deadline=None)

@@ -93,7 +93,9 @@ def test_the_example_is_in_the_form_that_is_read_back():
     assert (task.context, task.gold_action) == (seed.context, seed.gold_action)
     answer = {"evaluation": {"kind": "reference_answer", "reference": "at ten"}, "gold_action": None}
     asked = Task.model_validate({**seed.model_dump(), **answer})
-    assert json.loads(EnvironmentPrompt().messages(asked, **RATES)[-1]["content"].splitlines()[-1])["answer"] == "at ten"
+    assert (
+        json.loads(EnvironmentPrompt().messages(asked, **RATES)[-1]["content"].splitlines()[-1])["answer"] == "at ten"
+    )
 
 
 def test_E06_the_agent_never_sees_gold_or_evaluation(tmp_path):
