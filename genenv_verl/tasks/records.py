@@ -222,7 +222,7 @@ def _foreign_context(prompt: Any) -> dict[str, Any]:
     if isinstance(prompt, str):
         prompt = [{"role": "user", "content": prompt}]
     messages = []
-    for turn in () if prompt is None else prompt:  # A list, or the array that pandas makes of it.
+    for turn in prompt if isinstance(prompt, Iterable) else ():  # A list, or the array that pandas makes of it.
         if not isinstance(turn, Mapping) or not isinstance(content := turn.get("content") or "", str):
             raise ValueError("prompt is a list of messages with text as their content")
         messages.append({"role": turn.get("role"), "content": replace_lone_surrogates(content)})
