@@ -47,8 +47,9 @@ def environment_config(config: DictConfig) -> DictConfig:
     try:
         block = OmegaConf.merge(block, merged.genenv.environment)
     except OmegaConfBaseException as error:
+        key = (error.full_key or str(error)).removeprefix("actor_rollout_ref.")
         raise SettingsError(
-            f"genenv.environment: {error.full_key or error} is no key of actor_rollout_ref (it is merged over the agent's)"
+            f"genenv.environment.{key}: actor_rollout_ref, over which the block is merged, has no such key"
         ) from None
     OmegaConf.set_struct(block, False)
     with open_dict(merged):

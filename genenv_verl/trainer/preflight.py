@@ -51,7 +51,8 @@ class Preflight(Callback):
         try:
             notice = check_run(config)
         except (PreflightError, SettingsError, TaskFileError, TemplateError, OmegaConfBaseException) as error:
-            raise SystemExit(f"genenv: this run cannot start\n  {str(error).strip()}".replace("\n", "\n  ")) from None
+            faults = str(error).strip().replace("\n", "\n  ")
+            raise SystemExit(f"genenv: this run cannot start\n  {faults}") from None
         if notice:
             print(notice)
             raise SystemExit(0)
@@ -83,7 +84,7 @@ def check_versions() -> None:
     """Refuses versions of verl and vLLM other than those whose internals the plug-in was written against."""
     found = version("verl")
     if found != VERL_VERSION:
-        raise PreflightError(f"verl {found} is installed, genenv_verl needs verl {VERL_VERSION}: pip install verl=={VERL_VERSION}")
+        raise PreflightError(_wrong_version("verl", found, VERL_VERSION))
     installed = {}
     for name in VLLM_VERSIONS:
         try:
@@ -96,9 +97,11 @@ def check_versions() -> None:
         raise PreflightError("vLLM is not installed: pip install 'genenv_verl[gpu]' or 'genenv_verl[cpu]'")
     for name, found in installed.items():
         if found != VLLM_VERSIONS[name]:
-            raise PreflightError(
-                f"{name} {found} is installed, genenv_verl needs {name} {VLLM_VERSIONS[name]}: pip install {name}=={VLLM_VERSIONS[name]}"
-            )
+            raise PreflightError(_wrong_version(name, found, VLLM_VERSIONS[name]))
+
+
+def _wrong_version(name: str, found: str, needed: str) -> str:
+    return f"{name} {found} is installed, genenv_verl needs {name} {needed}: pip install {name}=={needed}"
 
 
 def _check_model(key: str, path: str | None) -> None:
@@ -127,7 +130,8 @@ def _check_seeds(settings: Settings) -> int:
         for task in read_tasks(Path(file).expanduser()):
             # the names of generated tasks are made of the seed's: a second seed of that name would end the run later
             if task.task_id in file_of:
-                raise PreflightError(f"genenv.seeds: {file_of[task.task_id]} and {file} both have the task {task.task_id!r}")
+                both = f"{file_of[task.task_id]} and {file}"
+                raise PreflightError(f"genenv.seeds: {both} have a task {task.task_id!r}, each name must be used once")
             file_of[task.task_id] = file
     if not file_of:
         raise PreflightError(f"genenv.seeds = {settings.seed_files}: no seed task in it")
@@ -145,7 +149,9 @@ def _check_counts(config: DictConfig, settings: Settings) -> None:
             f"trainer.v1.trainer_mode = {config.trainer.v1.trainer_mode!r}: the genenv block works with 'genenv' only"
         )
     if config.algorithm.filter_groups.enable:
-        raise PreflightError("algorithm.filter_groups.enable = True: not supported, it would replace tasks of an epoch by others")
+        raise PreflightError(
+            "algorithm.filter_groups.enable = True: not supported, it would replace tasks of an epoch by others"
+        )
     if settings.steps_per_epoch is not None:
         places = int(settings.steps_per_epoch * config.data.train_batch_size * settings.mixture.fresh)
         if places < settings.n_variations:

@@ -94,7 +94,10 @@ def chance(*key):
 
 
 def task_text(request, thing="box"):
-    name = hashlib.blake2b(request.task_id.encode(), digest_size=6).hexdigest()
+    return text_about(hashlib.blake2b(request.task_id.encode(), digest_size=6).hexdigest(), thing)
+
+
+def text_about(name, thing="box"):
     calls = [{"name": "fetch", "arguments": {"thing": thing + name}}]
     return json.dumps({"goal": f"Bring thing {name}.", "calls": calls})
 
@@ -119,9 +122,12 @@ BROKEN = ["not_json", "refusal", "missing_goal", "missing_evaluation", "undeclar
 
 
 def mostly_valid(request):
-    """Six of ten texts are tasks, the others fail in all the ways."""
-    if chance("valid", request.sampling_seed) < 0.6:
+    """Half of the texts are new tasks, some say what an earlier one may have said, the others fail in all the ways."""
+    kind = chance("kind", request.sampling_seed)
+    if kind < 0.5:
         return task_text(request)
+    if kind < 0.7:
+        return text_about(f"number {int(10 * chance('number', request.sampling_seed))}")
     return broken_text(request, random.Random(request.sampling_seed).choice(BROKEN))
 
 
