@@ -15,17 +15,21 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
-import world
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE
+from tokenizers.trainers import BpeTrainer
 from torch.nn.functional import cross_entropy
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+import world
 
 PAD, END, USER, ASSISTANT = "<|pad|>", "<|end|>", "<|user|>", "<|assistant|>"
+CALLS = '", "calls": [{"name": "'  # the token that ends a generation's goal
 
 # No turn begins with a token that a tokenizer would add by itself, so text and template give the same ids.
 CHAT_TEMPLATE = (
@@ -37,23 +41,27 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}" + ASSISTANT + "{% endif %}"
 )
 
-# A clause is always three tokens and a call always four: the clause that a call belongs to is then a fixed stride away,
-# which is what a model of this size can learn in a minute. The JSON between the words is one token a joint, and a number
-# is the same token in the goal and in the call.
-_PIECES = (
-    r'\{"goal":"|","calls":\[\{"name":"|\[\{"name":"|","arguments":\{"n":"|"\}\},\{"name":"|"\}\}\]\}|"\}\}\]'
-    r"|[0-9]{1,3}|[a-z]+ ?|, |: |[^a-z0-9]"
+# A clause is always three tokens and so is a call: the clause that a call belongs to is then a fixed distance away,
+# which is what a model of this size can learn in a minute. A number is the same token in the goal and in the call, and
+# the JSON between two words is one token.
+_PIECES = "|".join(
+    [
+        r'\{"goal": "|", "calls": \[\{"name": "|"\}\}, \{"name": "|"\}\}\]\}',  # the environment's
+        r'<tool_call>\n\{"name": "|"\}\}\n\{"name": "|"\}\}\n</tool_call>',  # the agent's
+        r'[a-z]+", "arguments": \{"n": "',  # of both
+        r"[0-9]{1,3}|[a-z]+ ?|, |: |[^a-z0-9]",
+    ]
 )
 
 
 def build_tokenizer() -> PreTrainedTokenizerFast:
     """A byte-level BPE whose every piece of the world's texts is one token; any other text falls back to bytes."""
-    goals = [f"{verb} {word}" for verb in world.TOOL_OF_VERB for word in world.NUMBER_OF_WORD]
+    goals = [f"{verb} {word}, {verb} {word}" for verb in world.TOOL_OF_VERB for word in world.NUMBER_OF_WORD]
     goals += [f"pay {number}, pay {number}" for number in range(100)]
     texts = [f"vary success ?: {goal}" for goal in goals]
-    texts += [world.dump_calls(world.solve(goal)) for goal in goals]
-    texts += [world.dump_generation(goal, world.solve(goal)) for goal in goals]
-    tokenizer = Tokenizer(models.BPE())
+    texts += [world.write_response(world.solve(goal)) for goal in goals]
+    texts += [world.write_generation(goal, world.solve(goal)) for goal in goals]
+    tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_PIECES), "isolated"),
@@ -61,7 +69,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
+    trainer = BpeTrainer(
         vocab_size=2048,  # an upper bound: training ends earlier, when every piece is whole
         min_frequency=2,
         special_tokens=[PAD, END, USER, ASSISTANT],
@@ -81,7 +89,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM:
-    """An untrained player of 0.9M parameters in float32, with heads of 32 (the smallest that vLLM's CPU kernels take)."""
+    """An untrained player: 0.85M parameters in float32, heads of 32 (the smallest that vLLM's CPU kernels take)."""
     torch.manual_seed(seed)
     config = Qwen2Config(
         vocab_size=len(tokenizer),
@@ -98,7 +106,12 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM
         pad_token_id=tokenizer.pad_token_id,
         dtype=torch.float32,
     )
-    return Qwen2ForCausalLM(config)
+    model = Qwen2ForCausalLM(config)
+    # Servers sample with these unless told otherwise.
+    model.generation_config = GenerationConfig(
+        do_sample=True, temperature=1.0, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
+    )
+    return model
 
 
 @dataclass(frozen=True)
@@ -137,3 +150,76 @@ def _loss(model: Qwen2ForCausalLM, batch: list[Example]) -> tuple[torch.Tensor, 
     nll = cross_entropy(model.lm_head(hidden[learned]), ids[:, 1:][learned], reduction="none")
     weights = weights[:, 1:][learned]
     return (nll * weights).sum(), nll.detach()[weights == 1.0].sum().item()
+
+
+def train(
+    model: Qwen2ForCausalLM,
+    draw: Callable[[float], list[Example]],
+    *,
+    steps: int,
+    learning_rate: float = 2e-3,
+    cooldown: float = 0.4,
+    micro_batch_tokens: int = 1024,
+    on_step: Callable[[int, float], None] = lambda step, nll: None,
+) -> None:
+    """Supervised training with AdamW: a short warm-up, a constant rate and a linear cool-down.
+
+    Args:
+        model: trained in place.
+        draw: gives the examples of a step from the training's progress in [0, 1).
+        steps: optimizer steps, one for each drawn batch.
+        learning_rate: of the constant phase.
+        cooldown: share of the steps over which the rate falls to 5 %.
+        micro_batch_tokens: padded positions a forward pass; about 1,000 fit a core's cache.
+        on_step: called after every step with the number of steps done and the mean negative log-likelihood (nats a
+            token) of the response tokens of full weight.
+    """
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    warmup = min(50, steps)
+    model.train()
+    for step in range(steps):
+        fade = max(0.05, min(1.0, (steps - step) / (cooldown * steps)))
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate * min(1.0, (step + 1) / warmup) * fade
+        examples = draw(step / steps)
+        total = sum(sum(example.weights) for example in examples)
+        full = sum(example.weights.count(1.0) for example in examples)
+        nll = 0.0
+        optimizer.zero_grad()
+        for batch in _micro_batches(examples, micro_batch_tokens):
+            loss, batch_nll = _loss(model, batch)
+            (loss / total).backward()
+            nll += batch_nll
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        on_step(step + 1, nll / full)
+    model.eval()
+
+
+@torch.inference_mode()
+def sample(
+    model: Qwen2ForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    chats: list[list[dict[str, str]]],
+    *,
+    max_new_tokens: int,
+    batch_size: int = 128,
+) -> list[str]:
+    """One response a chat at temperature 1, as text without the end token; an unfinished response is cut."""
+    prompts = tokenizer.apply_chat_template(chats, add_generation_prompt=True, return_dict=False)
+    responses = [""] * len(prompts)
+    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+    for start in range(0, len(order), batch_size):
+        chunk = order[start : start + batch_size]
+        inputs = tokenizer.pad({"input_ids": [prompts[i] for i in chunk]}, return_tensors="pt")
+        output = model.generate(**inputs, do_sample=True, top_k=0, max_new_tokens=max_new_tokens)
+        texts = tokenizer.batch_decode(output[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+        for i, text in zip(chunk, texts, strict=True):
+            responses[i] = text
+    return responses
+
+
+def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Writes a Hugging Face folder: weights, config, generation config and tokenizer."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

@@ -13,9 +13,9 @@
 # limitations under the License.
 """The language of the miniature world: goals, the three tools, the true solver and the noisy demonstrator.
 
-A goal is ``k`` clauses ``verb quantity`` (``dial trio, wire teens, post 27``) and its gold is one tool call a clause. The
-agent learns from demonstrations that get each word right only with that word's reliability, so it starts with a spread
-of difficulties that reinforcement learning can sharpen: the longer the goal and the rarer its words are understood, the
+A goal is ``k`` clauses ``verb quantity`` (``dial trio, wire teens, post 27``) and its gold is one tool call a clause.
+The agent learns from demonstrations that get each word right only with that word's reliability, so it starts with a
+spread of difficulties that reinforcement learning can sharpen: the longer a goal and the less reliable its words, the
 harder it is. Standard library only, so that a report can measure wrong golds without a model.
 """
 
@@ -28,6 +28,7 @@ import re
 import zlib
 
 MAX_CLAUSES = 8
+MAX_LITERAL = 30  # generators write numbers up to this one; the solver reads any of one or two digits
 HELD_OUT_ONE_IN = 8
 
 TOOL_NAMES = ("send", "ring", "pay")
@@ -54,9 +55,7 @@ _CONFUSED_TOOL = {
     for i, verb in enumerate(verbs)
 }
 _NUMBERS = list(NUMBER_OF_WORD.values())
-_CONFUSED_NUMBER = {
-    word: _NUMBERS[(i + 1 + i % 3) % len(_NUMBERS)] for i, word in enumerate(NUMBER_OF_WORD)
-}
+_CONFUSED_NUMBER = {word: _NUMBERS[(i + 1 + i % 3) % len(_NUMBERS)] for i, word in enumerate(NUMBER_OF_WORD)}
 
 _VERBS = list(TOOL_OF_VERB)
 _WORDS = list(NUMBER_OF_WORD)
@@ -145,7 +144,7 @@ def held_out(goal: str) -> bool:
 
 
 def _random_quantity(rng: random.Random) -> str:
-    return rng.choice(_WORDS) if rng.random() < 0.6 else str(rng.randint(1, 99))
+    return rng.choice(_WORDS) if rng.random() < 0.6 else str(rng.randint(1, MAX_LITERAL))
 
 
 def _random_clause(rng: random.Random) -> str:
@@ -181,11 +180,11 @@ def vary(rng: random.Random, goal: str, k: int) -> str:
             return variation
 
 
-def dump_calls(calls: list[Call]) -> str:
-    """The agent's response format: a JSON array of calls without spaces."""
-    return json.dumps(calls, separators=(",", ":"))
+def write_response(calls: list[Call]) -> str:
+    """The agent's response: the ``<tool_call>`` block in which the package itself writes a gold."""
+    return "\n".join(["<tool_call>", *(json.dumps(call) for call in calls), "</tool_call>"])
 
 
-def dump_generation(goal: str, calls: list[Call]) -> str:
-    """The environment's output format: goal first, so that the calls are written with the goal in view."""
-    return json.dumps({"goal": goal, "calls": calls}, separators=(",", ":"))
+def write_generation(goal: str, calls: list[Call]) -> str:
+    """The environment's output: the goal first, so that the calls are written with the goal in view."""
+    return json.dumps({"goal": goal, "calls": calls})
