@@ -36,7 +36,7 @@ class Attempt:
     prompt_tokens: int
 
     def to_json(self) -> dict[str, Any]:
-        return vars(self)
+        return dict(vars(self))
 
 
 @dataclass
