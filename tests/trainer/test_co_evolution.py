@@ -127,7 +127,7 @@ def mostly_valid(request):
     if kind < 0.5:
         return task_text(request)
     if kind < 0.7:
-        return text_about(f"number {int(10 * chance('number', request.sampling_seed))}")
+        return text_about(f"number {int(3 * chance('number', request.sampling_seed))}")
     return broken_text(request, random.Random(request.sampling_seed).choice(BROKEN))
 
 
@@ -329,6 +329,15 @@ def test_a_text_that_the_environment_writes_twice_counts_once(tmp_path):
     log = play(new_loop(tmp_path), 1, 6, Log(), environment=lambda request: text)
     assert log.summaries[0]["valid"] == 1 and log.summaries[0]["invalid_reasons"] == {"duplicate": 11}
     assert log.summaries[1]["valid"] == 0 and log.summaries[1]["invalid_reasons"] == {"duplicate": 12}
+
+
+def test_a_copy_of_another_seed_is_no_task(tmp_path):
+    loop = new_loop(tmp_path)
+    request = loop.requests(0)[0]
+    other = next(task for task in loop.seed_tasks if task.task_id != request.seed.task_id)
+    text = json.dumps({"goal": other.context.goal, "calls": [call.model_dump() for call in other.gold_action]})
+    read = loop.read(request, epoch=0, step=0, prompt_ids=[1], response_ids=[2], text=text, truncated=False)
+    assert read.outcome.reason == "duplicate"
 
 
 def test_nothing_written_is_told_apart(tmp_path):
