@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -23,11 +24,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("tensordict")
 
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-from tensordict import NonTensorData, TensorDict  # noqa: E402
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensordict import NonTensorData, TensorDict
 
-from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss  # noqa: E402
+from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class Row:
     weight: float
 
 
-def random_row(generator: np.random.Generator, prompt: int, response: int, weight: float) -> Row:
+def random_row(
+    generator: np.random.Generator, prompt: int, response: int, weight: float
+) -> Row:
     log_prob = -generator.exponential(1.5, response)
     reference = np.minimum(log_prob + generator.normal(0.0, 0.7, response), 0.0)
     # float32 on both sides: the weight is the one input that the loss is handed in single precision
@@ -60,7 +63,11 @@ def formula(rows: list[Row], kl_coef: float) -> tuple[float, np.ndarray]:
 
 
 def run(
-    rows: list[Row], kl_coef: float, total_tokens: int, dp_size: int = 1, masked: float = -3.25
+    rows: list[Row],
+    kl_coef: float,
+    total_tokens: int,
+    dp_size: int = 1,
+    masked: float = -3.25,
 ) -> tuple[float, np.ndarray, np.ndarray, dict[str, float]]:
     """The loss of one micro-batch as verl's engine calls it.
 
@@ -85,7 +92,9 @@ def run(
         {
             "input_ids": nested(torch.arange(len(scored))),
             "loss_mask": nested(torch.tensor(mask)),
-            "rwr_weight": torch.tensor([row.weight for row in rows], dtype=torch.float32),
+            "rwr_weight": torch.tensor(
+                [row.weight for row in rows], dtype=torch.float32
+            ),
             "batch_num_tokens": NonTensorData(total_tokens),
             "dp_size": NonTensorData(dp_size),
         },
@@ -93,7 +102,9 @@ def run(
     )
     if kl_coef > 0.0:
         data["ref_log_prob"] = nested(torch.tensor(reference, dtype=torch.float64))
-    loss, metrics = make_rwr_loss(kl_coef)(model_output={"log_probs": nested(leaf)}, data=data, dp_group=None)
+    loss, metrics = make_rwr_loss(kl_coef)(
+        model_output={"log_probs": nested(leaf)}, data=data, dp_group=None
+    )
     loss.backward()
     positions = np.roll(np.array(mask, dtype=bool), -1)
     gradient = leaf.grad.numpy()
@@ -107,14 +118,16 @@ def tokens_of(rows: list[Row]) -> int:
 def split(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
     """The rows cut before each index of ``cuts``; empty parts are left out."""
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
-    return [rows[start:end] for start, end in zip(edges, edges[1:], strict=False) if end > start]
+    return [rows[start:end] for start, end in pairwise(edges) if end > start]
 
 
 @st.composite
 def batches(draw: st.DrawFn, min_rows: int = 1) -> list[Row]:
     shapes = draw(
         st.lists(
-            st.tuples(st.integers(1, 5), st.integers(0, 6), st.floats(0.0, 4.0, width=32)),
+            st.tuples(
+                st.integers(1, 5), st.integers(0, 6), st.floats(0.0, 4.0, width=32)
+            ),
             min_size=min_rows,
             max_size=7,
         ).filter(lambda shapes: any(response for _, response, _ in shapes))
@@ -140,7 +153,10 @@ def test_k3_values_c19():
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.floats(-1e4, 0.0), min_size=1), st.lists(st.floats(-1e4, 0.0), min_size=1))
+@given(
+    st.lists(st.floats(-1e4, 0.0), min_size=1),
+    st.lists(st.floats(-1e4, 0.0), min_size=1),
+)
 def test_k3_is_finite_and_never_negative(policy, reference):
     size = min(len(policy), len(reference))
     values = k3(torch.tensor(policy[:size]), torch.tensor(reference[:size]))
@@ -170,8 +186,12 @@ def test_loss_and_gradient_are_those_of_the_formula(rows, kl_coef):
     weighted = sum(row.weight * row.log_prob.sum() for row in rows)
     assert metrics["nll_sum"] == pytest.approx(-log_prob.sum(), rel=1e-12)
     assert metrics["weighted_nll_sum"] == pytest.approx(-weighted, rel=1e-12, abs=1e-12)
-    penalties = formula([replace(row, weight=0.0) for row in rows], 1.0)[0] * tokens_of(rows)
-    assert metrics["kl_initial_sum"] == pytest.approx(penalties if kl_coef else 0.0, rel=1e-9, abs=1e-12)
+    penalties = formula([replace(row, weight=0.0) for row in rows], 1.0)[0] * tokens_of(
+        rows
+    )
+    assert metrics["kl_initial_sum"] == pytest.approx(
+        penalties if kl_coef else 0.0, rel=1e-9, abs=1e-12
+    )
 
 
 @settings(deadline=None, max_examples=40)
@@ -179,12 +199,24 @@ def test_loss_and_gradient_are_those_of_the_formula(rows, kl_coef):
 def test_any_split_into_micro_batches_sums_to_the_same_update(rows, kl_coef, cuts):
     parts = [run(part, kl_coef, tokens_of(rows)) for part in split(rows, cuts)]
     expected_loss, expected_gradient = formula(rows, kl_coef)
-    assert sum(part[0] for part in parts) == pytest.approx(expected_loss, rel=1e-12, abs=1e-12)
-    np.testing.assert_allclose(np.concatenate([part[1] for part in parts]), expected_gradient, rtol=1e-12, atol=1e-15)
+    assert sum(part[0] for part in parts) == pytest.approx(
+        expected_loss, rel=1e-12, abs=1e-12
+    )
+    np.testing.assert_allclose(
+        np.concatenate([part[1] for part in parts]),
+        expected_gradient,
+        rtol=1e-12,
+        atol=1e-15,
+    )
 
 
 @settings(deadline=None, max_examples=40)
-@given(batches(min_rows=2), COEFFICIENTS, st.integers(1, 6), st.lists(st.integers(0, 7), max_size=3))
+@given(
+    batches(min_rows=2),
+    COEFFICIENTS,
+    st.integers(1, 6),
+    st.lists(st.integers(0, 7), max_size=3),
+)
 def test_any_split_over_two_ranks_averages_to_the_same_update(rows, kl_coef, cut, cuts):
     """FSDP averages gradients over ranks and verl averages the loss: half of each rank's share is its part of L."""
     cut = min(cut, len(rows) - 1)
@@ -194,7 +226,9 @@ def test_any_split_over_two_ranks_averages_to_the_same_update(rows, kl_coef, cut
         for part in split(rank, cuts)
     ]
     expected_loss, expected_gradient = formula(rows, kl_coef)
-    assert sum(part[0] for part in parts) / 2 == pytest.approx(expected_loss, rel=1e-12, abs=1e-12)
+    assert sum(part[0] for part in parts) / 2 == pytest.approx(
+        expected_loss, rel=1e-12, abs=1e-12
+    )
     gradient = np.concatenate([part[1] for part in parts]) / 2
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-12, atol=1e-15)
 
@@ -203,8 +237,14 @@ def test_any_split_over_two_ranks_averages_to_the_same_update(rows, kl_coef, cut
 @pytest.mark.parametrize("masked", [float("nan"), float("-inf"), float("inf")])
 def test_what_stands_at_masked_positions_does_not_matter(masked, kl_coef):
     generator = np.random.default_rng(3)
-    rows = [random_row(generator, 3, 4, 0.7), random_row(generator, 1, 2, 1.3), random_row(generator, 5, 0, 1.0)]
-    loss, gradient, elsewhere, metrics = run(rows, kl_coef, tokens_of(rows), masked=masked)
+    rows = [
+        random_row(generator, 3, 4, 0.7),
+        random_row(generator, 1, 2, 1.3),
+        random_row(generator, 5, 0, 1.0),
+    ]
+    loss, gradient, elsewhere, metrics = run(
+        rows, kl_coef, tokens_of(rows), masked=masked
+    )
     expected_loss, expected_gradient = formula(rows, kl_coef)
     assert loss == pytest.approx(expected_loss, rel=1e-12)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-12)
@@ -221,10 +261,14 @@ def test_micro_batch_of_zero_weights_c16(kl_coef):
     generator = np.random.default_rng(16)
     shapes = zip([3, 5, 2, 4], [0.0, 0.0, 1.0, 1.0], strict=True)
     rows = [random_row(generator, 2, length, weight) for length, weight in shapes]
-    first, second = (run(part, kl_coef, tokens_of(rows)) for part in (rows[:2], rows[2:]))
+    first, second = (
+        run(part, kl_coef, tokens_of(rows)) for part in (rows[:2], rows[2:])
+    )
     expected_loss, expected_gradient = formula(rows, kl_coef)
     assert first[0] + second[0] == pytest.approx(expected_loss, rel=1e-12)
-    np.testing.assert_allclose(np.concatenate([first[1], second[1]]), expected_gradient, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        np.concatenate([first[1], second[1]]), expected_gradient, rtol=1e-12, atol=1e-15
+    )
     if kl_coef == 0.0:
         assert first[0] == 0.0
         assert not first[1].any()
@@ -234,7 +278,9 @@ def test_micro_batch_of_zero_weights_c16(kl_coef):
 def test_all_weights_zero_c16():
     """Case C16, all weights zero: finite, and no gradient at all."""
     generator = np.random.default_rng(17)
-    loss, gradient, elsewhere, _ = run([random_row(generator, 2, 3, 0.0) for _ in range(4)], 0.0, 12)
+    loss, gradient, elsewhere, _ = run(
+        [random_row(generator, 2, 3, 0.0) for _ in range(4)], 0.0, 12
+    )
     assert loss == 0.0
     assert not gradient.any() and not elsewhere.any()
 
@@ -249,6 +295,8 @@ def test_row_without_response_tokens_c16():
 
 
 def test_batch_without_response_tokens_is_no_division_by_zero():
-    loss, gradient, elsewhere, _ = run([random_row(np.random.default_rng(19), 4, 0, 1.0)], 0.1, 0)
+    loss, gradient, elsewhere, _ = run(
+        [random_row(np.random.default_rng(19), 4, 0, 1.0)], 0.1, 0
+    )
     assert loss == 0.0
     assert not gradient.any() and not elsewhere.any()
