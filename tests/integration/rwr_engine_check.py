@@ -96,9 +96,7 @@ def save_model(folder: Path) -> None:
         initializer_range=0.2,
         tie_word_embeddings=True,
     )
-    AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(
-        folder
-    )
+    AutoModelForCausalLM.from_config(config, dtype=torch.float32).save_pretrained(folder)
 
 
 # ---------------------------------------------------------------------- the reference, in float64
@@ -108,9 +106,7 @@ class Reference:
     """The same model and optimizer, written down as plainly as possible."""
 
     def __init__(self, folder: Path):
-        self.model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float64, attn_implementation="eager"
-        )
+        self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager")
         self.model.train()
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
@@ -122,14 +118,9 @@ class Reference:
 
     def row_log_probs(self, sample: Sample) -> torch.Tensor:
         ids = torch.tensor([sample.prompt_ids + sample.response_ids])
-        log_probs = torch.log_softmax(
-            self.model(input_ids=ids, use_cache=False).logits[0], dim=-1
-        )
+        log_probs = torch.log_softmax(self.model(input_ids=ids, use_cache=False).logits[0], dim=-1)
         return torch.stack(
-            [
-                log_probs[len(sample.prompt_ids) + t - 1, token]
-                for t, token in enumerate(sample.response_ids)
-            ]
+            [log_probs[len(sample.prompt_ids) + t - 1, token] for t, token in enumerate(sample.response_ids)]
         )
 
     @torch.no_grad()
@@ -155,15 +146,10 @@ class Reference:
         loss = loss / tokens
         self.optimizer.zero_grad()
         loss.backward()
-        norm = torch.sqrt(
-            sum(parameter.grad.square().sum() for parameter in self.model.parameters())
-        ).item()
+        norm = torch.sqrt(sum(parameter.grad.square().sum() for parameter in self.model.parameters())).item()
         for parameter in self.model.parameters():
             parameter.grad.mul_(min(1.0, CLIP / norm))
-        gradients = {
-            name: parameter.grad.clone()
-            for name, parameter in self.model.named_parameters()
-        }
+        gradients = {name: parameter.grad.clone() for name, parameter in self.model.named_parameters()}
         self.optimizer.step()
         return {
             "loss": loss.item(),
@@ -173,10 +159,7 @@ class Reference:
         }
 
     def parameters(self) -> dict[str, torch.Tensor]:
-        return {
-            name: parameter.detach().clone()
-            for name, parameter in self.model.named_parameters()
-        }
+        return {name: parameter.detach().clone() for name, parameter in self.model.named_parameters()}
 
 
 def k3_float64(log_prob: torch.Tensor, initial: torch.Tensor) -> torch.Tensor:
@@ -184,16 +167,8 @@ def k3_float64(log_prob: torch.Tensor, initial: torch.Tensor) -> torch.Tensor:
     return torch.expm1(difference) - difference
 
 
-def mean_k3(
-    log_probs: Sequence[torch.Tensor], initial: Sequence[torch.Tensor]
-) -> float:
-    return (
-        torch.cat(
-            [k3_float64(new, old) for new, old in zip(log_probs, initial, strict=True)]
-        )
-        .mean()
-        .item()
-    )
+def mean_k3(log_probs: Sequence[torch.Tensor], initial: Sequence[torch.Tensor]) -> float:
+    return torch.cat([k3_float64(new, old) for new, old in zip(log_probs, initial, strict=True)]).mean().item()
 
 
 # ---------------------------------------------------------------------- the engine
@@ -220,9 +195,7 @@ class InProcessWorkers:
     def compute_ref_log_prob(self, data: TensorDict) -> TensorDict:
         return self._dispatch(self.initial.infer_batch, data)
 
-    def _dispatch(
-        self, call: Callable[[TensorDict], TensorDict], data: TensorDict
-    ) -> TensorDict:
+    def _dispatch(self, call: Callable[[TensorDict], TensorDict], data: TensorDict) -> TensorDict:
         share = tu.chunk_tensordict(data, self.world_size)[torch.distributed.get_rank()]
         outputs: list[Any] = [None] * self.world_size
         torch.distributed.all_gather_object(outputs, call(share))
@@ -280,9 +253,7 @@ def make_worker(
     return worker
 
 
-def make_policy(
-    workers: InProcessWorkers, regression: RegressionSettings
-) -> EnvironmentPolicy:
+def make_policy(workers: InProcessWorkers, regression: RegressionSettings) -> EnvironmentPolicy:
     """An environment policy without Ray and without servers: what it needs to learn, nothing else."""
     policy = object.__new__(EnvironmentPolicy)
     policy.workers = workers
@@ -293,18 +264,11 @@ def make_policy(
 
 
 def full(tensor: torch.Tensor) -> torch.Tensor:
-    return (
-        (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor)
-        .detach()
-        .clone()
-    )
+    return (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor).detach().clone()
 
 
 def engine_parameters(worker: TrainingWorker) -> dict[str, torch.Tensor]:
-    return {
-        name: full(parameter)
-        for name, parameter in worker.engine.module.named_parameters()
-    }
+    return {name: full(parameter) for name, parameter in worker.engine.module.named_parameters()}
 
 
 def first_gradients(worker: TrainingWorker) -> dict[str, torch.Tensor]:
@@ -323,18 +287,10 @@ def relative_error(value: float, expected: float) -> float:
     return abs(value - expected) / max(abs(expected), 1e-12)
 
 
-def distance(
-    values: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]
-) -> float:
+def distance(values: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> float:
     """Norm of the difference over all tensors together."""
     assert values.keys() == expected.keys()
-    return (
-        sum(
-            (values[name].double() - expected[name]).square().sum() for name in expected
-        )
-        .sqrt()
-        .item()
-    )
+    return sum((values[name].double() - expected[name]).square().sum() for name in expected).sqrt().item()
 
 
 def norm(values: dict[str, torch.Tensor]) -> float:
@@ -368,9 +324,7 @@ def one_step(
     noise = torch.Generator().manual_seed(5)
     # log-probabilities of an "initial environment" that is near the policy but not equal to it
     initial = [
-        (
-            row + 0.5 * torch.randn(row.shape, generator=noise, dtype=torch.float64)
-        ).float()
+        (row + 0.5 * torch.randn(row.shape, generator=noise, dtype=torch.float64)).float()
         for row in reference.log_probs(samples)
     ]
     policy = make_policy(
@@ -382,9 +336,7 @@ def one_step(
         worker.set_loss_fn(loss)
     log_prob_error = max(
         (ours.double() - theirs).abs().max().item()
-        for ours, theirs in zip(
-            policy.log_probs(samples), reference.log_probs(samples), strict=True
-        )
+        for ours, theirs in zip(policy.log_probs(samples), reference.log_probs(samples), strict=True)
     )
     measured = policy._optimizer_step(samples, initial if kl_coef > 0.0 else None)
     expected = reference.step(samples, initial if kl_coef > 0.0 else None, kl_coef)
@@ -403,8 +355,7 @@ def one_step(
         "loss_error": relative_error(measured["loss"], expected["loss"]),
         "nll_error": relative_error(measured["nll_sum"], expected["nll_sum"]),
         "grad_norm_error": relative_error(measured["grad_norm"], expected["grad_norm"]),
-        "gradient_error": distance(first_gradients(worker), expected["gradients"])
-        / norm(expected["gradients"]),
+        "gradient_error": distance(first_gradients(worker), expected["gradients"]) / norm(expected["gradients"]),
         "parameter_error": distance(engine_parameters(worker), after) / norm(moved),
     }
 
@@ -426,25 +377,15 @@ def naive_loss(
     """
     total, sums = make_rwr_loss(0.0)(model_output, data, dp_group)
     own_tokens = data["loss_mask"].values().sum().item()
-    share = (
-        data["batch_num_tokens"]
-        / data["dp_size"]
-        / (max(own_tokens, 1) * micro_batches)
-    )
+    share = data["batch_num_tokens"] / data["dp_size"] / (max(own_tokens, 1) * micro_batches)
     return total * share, sums
 
 
-def whole_update(
-    folder: Path, samples: list[Sample], max_kl: float | None
-) -> dict[str, Any]:
+def whole_update(folder: Path, samples: list[Sample], max_kl: float | None) -> dict[str, Any]:
     """``EnvironmentPolicy.update`` over several optimizer steps, with the initial environment as reference model."""
-    regression = RegressionSettings(
-        lam=1.0, batch_size=3, epochs=2, kl_coef=0.1, max_kl=max_kl
-    )
+    regression = RegressionSettings(lam=1.0, batch_size=3, epochs=2, kl_coef=0.1, max_kl=max_kl)
     actor = make_worker(folder, remove_padding=False, micro_batch=None)
-    initial_worker = make_worker(
-        folder, remove_padding=False, micro_batch=None, forward_only=True
-    )
+    initial_worker = make_worker(folder, remove_padding=False, micro_batch=None, forward_only=True)
     policy = make_policy(InProcessWorkers(actor, initial_worker), regression)
     result = policy.update(samples, seed=23)
 
@@ -465,17 +406,13 @@ def whole_update(
             )
             # the policy that sampled and the initial one are the same here; once beyond the cap, all later steps go
             capped = skipped > 0 or (
-                bool(steps)
-                and max_kl is not None
-                and mean_k3(reference.log_probs(batch), batch_initial) > max_kl
+                bool(steps) and max_kl is not None and mean_k3(reference.log_probs(batch), batch_initial) > max_kl
             )
             if capped:
                 skipped += 1
                 continue
             steps.append(reference.step(batch, batch_initial, regression.kl_coef))
-            nlls.append(
-                steps[-1]["nll_sum"] / sum(len(sample.response_ids) for sample in batch)
-            )
+            nlls.append(steps[-1]["nll_sum"] / sum(len(sample.response_ids) for sample in batch))
     moved_kl = mean_k3(reference.log_probs(samples), initial)
     after = reference.parameters()
     moved = {name: after[name] - before[name] for name in after}
@@ -554,9 +491,7 @@ def main() -> None:
         "zero_weights": zero_weights(model, samples),
     }
     if rank == 0:
-        (folder / "verdict.json").write_text(
-            json.dumps(verdict, indent=1), encoding="utf-8"
-        )
+        (folder / "verdict.json").write_text(json.dumps(verdict, indent=1), encoding="utf-8")
     torch.distributed.destroy_process_group()
 
 

@@ -28,9 +28,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.skipif(
-        importlib.util.find_spec("verl") is None, reason="verl is not installed"
-    ),
+    pytest.mark.skipif(importlib.util.find_spec("verl") is None, reason="verl is not installed"),
 ]
 
 CHECK = Path(__file__).with_name("rwr_engine_check.py")
@@ -74,9 +72,7 @@ def run_check(folder: Path, ranks: int) -> dict[str, Any]:
             status = process.wait(LIMIT_SECONDS)
         finally:
             end_tree(process)
-    assert status == 0, (
-        f"exit status {status}; the log ends with\n{log.read_text(errors='replace')[-6000:]}"
-    )
+    assert status == 0, f"exit status {status}; the log ends with\n{log.read_text(errors='replace')[-6000:]}"
     return json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
 
 
@@ -94,9 +90,7 @@ def end_tree(process: subprocess.Popen) -> None:
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one_rank", "two_ranks"])
-def verdict(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
+def verdict(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run_check(tmp_path_factory.mktemp("rwr"), request.param)
 
 
@@ -113,9 +107,7 @@ def agrees(step: dict[str, Any]) -> bool:
 def test_one_step_agrees_for_every_split(verdict):
     steps = verdict["steps"]
     rows_per_rank = -(-steps[0]["rows"] // steps[0]["ranks"])
-    settings = {
-        (step["remove_padding"], step["micro_batch"], step["kl_coef"]) for step in steps
-    }
+    settings = {(step["remove_padding"], step["micro_batch"], step["kl_coef"]) for step in steps}
     assert settings == {
         (remove_padding, micro_batch, kl_coef)
         for remove_padding in (False, True)
@@ -131,14 +123,10 @@ def test_one_step_agrees_for_every_split(verdict):
 def test_penalty_takes_part(verdict):
     """With and without the penalty the reference differs by more than the tolerances: agreement cannot be by chance."""
     without, penalised = (
-        next(step for step in verdict["steps"] if step["kl_coef"] == kl_coef)
-        for kl_coef in (0.0, 0.1)
+        next(step for step in verdict["steps"] if step["kl_coef"] == kl_coef) for kl_coef in (0.0, 0.1)
     )
     assert abs(penalised["loss"] / without["loss"] - 1.0) > 10 * LOSS_TOLERANCE
-    assert (
-        abs(penalised["grad_norm"] / without["grad_norm"] - 1.0)
-        > 10 * GRAD_NORM_TOLERANCE
-    )
+    assert abs(penalised["grad_norm"] / without["grad_norm"] - 1.0) > 10 * GRAD_NORM_TOLERANCE
 
 
 def test_naive_normalisation_is_found_out(verdict):
@@ -146,10 +134,7 @@ def test_naive_normalisation_is_found_out(verdict):
     for step in verdict["naive"]:
         single_share = step["micro_batch"] == step["rows"]
         assert agrees(step) == single_share, step
-    assert any(
-        step["loss_error"] > 1e-2 and step["grad_norm_error"] > 1e-2
-        for step in verdict["naive"]
-    )
+    assert any(step["loss_error"] > 1e-2 and step["grad_norm_error"] > 1e-2 for step in verdict["naive"])
 
 
 def test_update_of_several_steps_agrees(verdict):

@@ -24,11 +24,11 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("tensordict")
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tensordict import NonTensorData, TensorDict
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from tensordict import NonTensorData, TensorDict  # noqa: E402
 
-from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss
+from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,7 @@ class Row:
     weight: float
 
 
-def random_row(
-    generator: np.random.Generator, prompt: int, response: int, weight: float
-) -> Row:
+def random_row(generator: np.random.Generator, prompt: int, response: int, weight: float) -> Row:
     log_prob = -generator.exponential(1.5, response)
     reference = np.minimum(log_prob + generator.normal(0.0, 0.7, response), 0.0)
     # float32 on both sides: the weight is the one input that the loss is handed in single precision
@@ -92,9 +90,7 @@ def run(
         {
             "input_ids": nested(torch.arange(len(scored))),
             "loss_mask": nested(torch.tensor(mask)),
-            "rwr_weight": torch.tensor(
-                [row.weight for row in rows], dtype=torch.float32
-            ),
+            "rwr_weight": torch.tensor([row.weight for row in rows], dtype=torch.float32),
             "batch_num_tokens": NonTensorData(total_tokens),
             "dp_size": NonTensorData(dp_size),
         },
@@ -102,9 +98,7 @@ def run(
     )
     if kl_coef > 0.0:
         data["ref_log_prob"] = nested(torch.tensor(reference, dtype=torch.float64))
-    loss, metrics = make_rwr_loss(kl_coef)(
-        model_output={"log_probs": nested(leaf)}, data=data, dp_group=None
-    )
+    loss, metrics = make_rwr_loss(kl_coef)(model_output={"log_probs": nested(leaf)}, data=data, dp_group=None)
     loss.backward()
     positions = np.roll(np.array(mask, dtype=bool), -1)
     gradient = leaf.grad.numpy()
@@ -125,9 +119,7 @@ def split(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
 def batches(draw: st.DrawFn, min_rows: int = 1) -> list[Row]:
     shapes = draw(
         st.lists(
-            st.tuples(
-                st.integers(1, 5), st.integers(0, 6), st.floats(0.0, 4.0, width=32)
-            ),
+            st.tuples(st.integers(1, 5), st.integers(0, 6), st.floats(0.0, 4.0, width=32)),
             min_size=min_rows,
             max_size=7,
         ).filter(lambda shapes: any(response for _, response, _ in shapes))
@@ -186,12 +178,8 @@ def test_loss_and_gradient_are_those_of_the_formula(rows, kl_coef):
     weighted = sum(row.weight * row.log_prob.sum() for row in rows)
     assert metrics["nll_sum"] == pytest.approx(-log_prob.sum(), rel=1e-12)
     assert metrics["weighted_nll_sum"] == pytest.approx(-weighted, rel=1e-12, abs=1e-12)
-    penalties = formula([replace(row, weight=0.0) for row in rows], 1.0)[0] * tokens_of(
-        rows
-    )
-    assert metrics["kl_initial_sum"] == pytest.approx(
-        penalties if kl_coef else 0.0, rel=1e-9, abs=1e-12
-    )
+    penalties = formula([replace(row, weight=0.0) for row in rows], 1.0)[0] * tokens_of(rows)
+    assert metrics["kl_initial_sum"] == pytest.approx(penalties if kl_coef else 0.0, rel=1e-9, abs=1e-12)
 
 
 @settings(deadline=None, max_examples=40)
@@ -199,9 +187,7 @@ def test_loss_and_gradient_are_those_of_the_formula(rows, kl_coef):
 def test_any_split_into_micro_batches_sums_to_the_same_update(rows, kl_coef, cuts):
     parts = [run(part, kl_coef, tokens_of(rows)) for part in split(rows, cuts)]
     expected_loss, expected_gradient = formula(rows, kl_coef)
-    assert sum(part[0] for part in parts) == pytest.approx(
-        expected_loss, rel=1e-12, abs=1e-12
-    )
+    assert sum(part[0] for part in parts) == pytest.approx(expected_loss, rel=1e-12, abs=1e-12)
     np.testing.assert_allclose(
         np.concatenate([part[1] for part in parts]),
         expected_gradient,
@@ -226,9 +212,7 @@ def test_any_split_over_two_ranks_averages_to_the_same_update(rows, kl_coef, cut
         for part in split(rank, cuts)
     ]
     expected_loss, expected_gradient = formula(rows, kl_coef)
-    assert sum(part[0] for part in parts) / 2 == pytest.approx(
-        expected_loss, rel=1e-12, abs=1e-12
-    )
+    assert sum(part[0] for part in parts) / 2 == pytest.approx(expected_loss, rel=1e-12, abs=1e-12)
     gradient = np.concatenate([part[1] for part in parts]) / 2
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-12, atol=1e-15)
 
@@ -242,9 +226,7 @@ def test_what_stands_at_masked_positions_does_not_matter(masked, kl_coef):
         random_row(generator, 1, 2, 1.3),
         random_row(generator, 5, 0, 1.0),
     ]
-    loss, gradient, elsewhere, metrics = run(
-        rows, kl_coef, tokens_of(rows), masked=masked
-    )
+    loss, gradient, elsewhere, metrics = run(rows, kl_coef, tokens_of(rows), masked=masked)
     expected_loss, expected_gradient = formula(rows, kl_coef)
     assert loss == pytest.approx(expected_loss, rel=1e-12)
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-12)
@@ -261,14 +243,10 @@ def test_micro_batch_of_zero_weights_c16(kl_coef):
     generator = np.random.default_rng(16)
     shapes = zip([3, 5, 2, 4], [0.0, 0.0, 1.0, 1.0], strict=True)
     rows = [random_row(generator, 2, length, weight) for length, weight in shapes]
-    first, second = (
-        run(part, kl_coef, tokens_of(rows)) for part in (rows[:2], rows[2:])
-    )
+    first, second = (run(part, kl_coef, tokens_of(rows)) for part in (rows[:2], rows[2:]))
     expected_loss, expected_gradient = formula(rows, kl_coef)
     assert first[0] + second[0] == pytest.approx(expected_loss, rel=1e-12)
-    np.testing.assert_allclose(
-        np.concatenate([first[1], second[1]]), expected_gradient, rtol=1e-12, atol=1e-15
-    )
+    np.testing.assert_allclose(np.concatenate([first[1], second[1]]), expected_gradient, rtol=1e-12, atol=1e-15)
     if kl_coef == 0.0:
         assert first[0] == 0.0
         assert not first[1].any()
@@ -278,9 +256,7 @@ def test_micro_batch_of_zero_weights_c16(kl_coef):
 def test_all_weights_zero_c16():
     """Case C16, all weights zero: finite, and no gradient at all."""
     generator = np.random.default_rng(17)
-    loss, gradient, elsewhere, _ = run(
-        [random_row(generator, 2, 3, 0.0) for _ in range(4)], 0.0, 12
-    )
+    loss, gradient, elsewhere, _ = run([random_row(generator, 2, 3, 0.0) for _ in range(4)], 0.0, 12)
     assert loss == 0.0
     assert not gradient.any() and not elsewhere.any()
 
@@ -295,8 +271,6 @@ def test_row_without_response_tokens_c16():
 
 
 def test_batch_without_response_tokens_is_no_division_by_zero():
-    loss, gradient, elsewhere, _ = run(
-        [random_row(np.random.default_rng(19), 4, 0, 1.0)], 0.1, 0
-    )
+    loss, gradient, elsewhere, _ = run([random_row(np.random.default_rng(19), 4, 0, 1.0)], 0.1, 0)
     assert loss == 0.0
     assert not gradient.any() and not elsewhere.any()
