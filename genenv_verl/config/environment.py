@@ -15,8 +15,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
@@ -35,8 +33,9 @@ def environment_config(config: DictConfig) -> DictConfig:
     Raises:
         SettingsError: a key of ``genenv.environment`` that ``actor_rollout_ref`` does not have.
     """
-    merged = deepcopy(config)
-    OmegaConf.resolve(merged)
+    # Hydra's own node is read-only and is no part of a run
+    own = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    merged = OmegaConf.create(OmegaConf.to_container(own, resolve=True))
     block = merged.actor_rollout_ref
     OmegaConf.set_struct(block, True)
     # open-ended dictionaries of verl, where any key is meant to be allowed
