@@ -55,7 +55,10 @@ def stock_config():
     # verl's own configs as a folder: as a package they would import verl, which takes seconds
     folder = Path(importlib.util.find_spec("verl").origin).parent / "trainer" / "config"
     with initialize_config_dir(str(folder), version_base=None):
-        return compose("genenv_cpu")
+        config = compose("genenv_cpu", return_hydra_config=True)
+    # a callback is handed Hydra's own node as well, and may not write to it
+    OmegaConf.set_readonly(config.hydra, True)
+    return config
 
 
 @pytest.fixture
