@@ -42,7 +42,7 @@ for variant in "${VARIANTS[@]}"; do
   fi
 done
 
-"$PY" "$HERE/epoch_table.py" "${VARIANTS[@]/#/$OUT/}"
+"$PY" -m genenv_verl epochs "${VARIANTS[@]/#/$OUT/}"
 echo
 echo "genenv: done in $SECONDS s, installation apart. What was written:"
 for variant in "${VARIANTS[@]}"; do

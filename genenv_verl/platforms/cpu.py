@@ -239,6 +239,8 @@ def install() -> None:
     os.environ.setdefault("VERL_ENGINE_DEVICE", "cuda")
     # vLLM compiles small sampler functions on their first use, about 20 s on two cores, and needs a C++ compiler for it
     os.environ.setdefault("TORCH_COMPILE_DISABLE", "1")
+    # Ray starts as many idle Python workers as it was promised CPUs (16 in genenv_cpu.yaml), each a second of import
+    os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
     _answer_for_vllm_distribution()
     _name_one_process_group_backend()
     when_imported("verl.workers.engine.fsdp.transformer_impl", "genenv_verl.platforms.unpinned_offload")

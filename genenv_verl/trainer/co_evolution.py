@@ -159,7 +159,14 @@ class CoEvolution:
         return requests
 
     def read(
-        self, request: Request, *, epoch: int, step: int, prompt_ids: list[int], response_ids: list[int], text: str,
+        self,
+        request: Request,
+        *,
+        epoch: int,
+        step: int,
+        prompt_ids: list[int],
+        response_ids: list[int],
+        text: str,
         truncated: bool,
     ) -> Generation:
         """Turns what the environment wrote into a valid task or a counted rejection."""

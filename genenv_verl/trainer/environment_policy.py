@@ -181,7 +181,8 @@ class EnvironmentPolicy:
             prompt_ids=list(prompt_ids),
             response_ids=response_ids,
             text=self.tokenizer.decode(response_ids, skip_special_tokens=True),
-            truncated=bool(response_ids) and response_ids[-1] != self.tokenizer.eos_token_id
+            truncated=bool(response_ids)
+            and response_ids[-1] != self.tokenizer.eos_token_id
             and len(response_ids) >= self.rollout.response_length,
             environment_step=int(output.extra_fields.get("global_steps") or 0),
         )
@@ -277,9 +278,7 @@ class EnvironmentPolicy:
         while len(padded) % ranks:
             padded.append(Sample(samples[0].prompt_ids, samples[0].response_ids, 0.0))
         ids = [s.prompt_ids + s.response_ids for s in padded]
-        masks = [
-            [0] * len(s.prompt_ids) + [int(i < len(samples))] * len(s.response_ids) for i, s in enumerate(padded)
-        ]
+        masks = [[0] * len(s.prompt_ids) + [int(i < len(samples))] * len(s.response_ids) for i, s in enumerate(padded)]
         fields: dict[str, torch.Tensor] = {
             "input_ids": _nested(ids, torch.long),
             "position_ids": _nested([list(range(len(row))) for row in ids], torch.long),

@@ -24,10 +24,12 @@ import json
 import logging
 import math
 import os
+import threading
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ import transfer_queue as tq
 from omegaconf import DictConfig, OmegaConf, open_dict
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
-from verl.trainer.ppo.utils import Role
+from verl.single_controller.ray import RayResourcePool
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils as tu
@@ -78,6 +80,7 @@ class GenEnvTrainer(PPOTrainerSync):
         if self.settings.seeded_rollouts:
             with open_dict(config):
                 config.actor_rollout_ref.rollout.agent.agent_loop_manager_class = SEEDED_AGENT_LOOP
+        self._agent_failed = threading.Event()
         self._clear_timers()
         super().__init__(config)
 
@@ -137,18 +140,43 @@ class GenEnvTrainer(PPOTrainerSync):
         )
 
     def _setup(self):
-        super()._setup()
         if not self.settings.has_environment:
+            super()._setup()
             return
-        agent_role = Role.ActorRolloutRef if Role.ActorRolloutRef in self.role_worker_mapping else Role.ActorRollout
-        self.environment = EnvironmentPolicy(
+        if self.config.trainer.device != "cpu":
+            # one after the other: vLLM measures free device memory while it starts
+            super()._setup()
+            self.environment = self._build_environment()
+        else:
+            with ThreadPoolExecutor(max_workers=1) as executor:
+                environment = executor.submit(self._build_environment)
+                try:
+                    super()._setup()
+                except BaseException:
+                    self._agent_failed.set()
+                    raise
+                self.environment = environment.result()
+        self._load_environment()
+
+    def _build_environment(self) -> EnvironmentPolicy:
+        agent = self.config.actor_rollout_ref.rollout
+        replica_size = agent.tensor_model_parallel_size * agent.data_parallel_size * agent.pipeline_model_parallel_size
+        pool = self._agent_resource_pool()
+        return EnvironmentPolicy(
             config=self.environment_config,
             regression=self.settings.rwr,
-            resource_pool=self.resource_pool_manager.get_resource_pool(agent_role),
-            replica_rank_offset=len(self.llm_server_manager.get_replicas()),
+            resource_pool=pool,
+            replica_rank_offset=pool.world_size // replica_size,
             trained=self.settings.trains_environment,
         )
-        self._load_environment()
+
+    def _agent_resource_pool(self) -> RayResourcePool:
+        """The agent's pool, once verl has made it and placed the agent's workers on it."""
+        while not self._agent_failed.wait(0.05):
+            pools = self.resource_pool_manager.resource_pool_dict if hasattr(self, "resource_pool_manager") else {}
+            if "global_pool" in pools and pools["global_pool"].pgs is not None:
+                return pools["global_pool"]
+        raise RuntimeError("the agent's set-up failed")
 
     def on_init_end(self):
         with self.watchdog.phase("weight_sync"):
@@ -159,7 +187,9 @@ class GenEnvTrainer(PPOTrainerSync):
         # set-up, and the time between a kill and this start, belong to no epoch
         self._epoch_started = time.monotonic() - sum(self._seconds.values())
         if self.global_steps > self.total_training_steps:
-            print(f"genenv: the run is complete ({self.total_training_steps} steps); nothing is left to train", flush=True)
+            print(
+                f"genenv: the run is complete ({self.total_training_steps} steps); nothing is left to train", flush=True
+            )
 
     # ------------------------------------------------------------------ one epoch
 
@@ -311,14 +341,18 @@ class GenEnvTrainer(PPOTrainerSync):
                 print(f"genenv: epoch {loop.epoch}: the environment is not updated, no accepted generation", flush=True)
             self._tokens["env_train"] = update.pop("tokens")
         self._tokens["env_generate"] = sum(len(generation.response_ids) for generation in loop.generations)
-        seconds = {name: round(self._seconds[name], 3) for name in ("env_generate", "agent", "env_update", "checkpoint")}
+        seconds = {
+            name: round(self._seconds[name], 3) for name in ("env_generate", "agent", "env_update", "checkpoint")
+        }
         line = {
             "epoch": loop.epoch,
             "global_step": self.global_steps,
             "variant": self.settings.variant,
             **loop.summary(verdict),
             "env_update": update,
-            "tokens": {name: self._tokens[name] for name in ("env_generate", "env_train", "agent_generate", "agent_train")},
+            "tokens": {
+                name: self._tokens[name] for name in ("env_generate", "env_train", "agent_generate", "agent_train")
+            },
             "seconds": {**seconds, "total": round(time.monotonic() - self._epoch_started, 3)},
         }
         line = _without_non_finite(line)

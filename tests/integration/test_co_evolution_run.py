@@ -26,11 +26,11 @@ from genenv_verl.pools.pool import Pool
 
 pytestmark = pytest.mark.integration
 
-EPOCH_KEYS = {
-    "epoch", "global_step", "variant", "success_rate", "groups", "accepted_groups", "acceptance_rate", "env_reward_mean",
-    "generated", "valid", "valid_fraction", "invalid_reasons", "p_hat_histogram", "response_tokens_mean", "d_train_size",
-    "d_env_size", "env_update", "tokens", "seconds",
-}  # fmt: skip
+EPOCH_KEYS = set(
+    "epoch global_step variant success_rate groups accepted_groups acceptance_rate env_reward_mean generated valid "
+    "valid_fraction invalid_reasons p_hat_histogram response_tokens_mean d_train_size d_env_size env_update tokens "
+    "seconds".split()
+)
 
 
 def environment_weights(folder: Path) -> dict:
@@ -62,7 +62,9 @@ def check_files(run: Path, epochs: int) -> list[dict]:
     for line in lines:
         assert EPOCH_KEYS <= set(line)
         assert line["generated"] == line["valid"] + sum(line["invalid_reasons"].values())
-        records = (run / "genenv" / "tasks" / f"epoch_{line['epoch']:04d}.jsonl").read_text(encoding="utf-8").splitlines()
+        records = (
+            (run / "genenv" / "tasks" / f"epoch_{line['epoch']:04d}.jsonl").read_text(encoding="utf-8").splitlines()
+        )
         records = [json.loads(record) for record in records]
         assert len(records) == line["generated"]
         generated |= {record["task_id"]: record for record in records}
@@ -133,4 +135,6 @@ def test_two_logical_devices(finished):
 def test_a_hanging_phase_ends_the_run_with_a_message(start):
     job = start("hang", "genenv.watchdog.agent_step=0.2")
     assert job.wait() != 0
-    assert "phase 'agent_step' did not end within 0.2 s" in job.text() + (job.run / "genenv" / "watchdog.txt").read_text()
+    assert (
+        "phase 'agent_step' did not end within 0.2 s" in job.text() + (job.run / "genenv" / "watchdog.txt").read_text()
+    )
