@@ -51,6 +51,10 @@ def environment_config(config: DictConfig) -> DictConfig:
             f"genenv.environment.{key}: actor_rollout_ref, over which the block is merged, has no such key"
         ) from None
     OmegaConf.set_struct(block, False)
+    # an update has as many rows as generations were accepted: verl's fixed micro-batches would have to divide it
+    block.actor.use_dynamic_bsz = True
+    block.ref.log_prob_use_dynamic_bsz = True
+    block.rollout.log_prob_use_dynamic_bsz = True
     with open_dict(merged):
         merged.actor_rollout_ref = block
     return merged

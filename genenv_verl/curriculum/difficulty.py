@@ -101,8 +101,9 @@ def group_attempts(attempts: Sequence[Attempts], granularity: Granularity) -> li
     - ``batch``: all tasks of one agent step.
     - ``shrunk``: every task alone, its own p̂ drawn towards its seed's (see :func:`shrink_to_seed`).
 
-    A group with fewer than two scored attempts has no p̂ that means anything: it is left out, so the tasks that occur
-    in no group are those without a p̂. Groups come in the order in which their first member does.
+    A task without a scored attempt is in no group: nothing was learned about it, whatever its siblings did. A group
+    with fewer than two scored attempts has no p̂ that means anything and is left out. Groups come in the order in which
+    their first member does.
 
     Args:
         attempts: One entry a task.
@@ -119,7 +120,8 @@ def group_attempts(attempts: Sequence[Attempts], granularity: Granularity) -> li
         raise ValueError(f"granularity must be one of {[*_KEYS, 'shrunk']}, got {granularity!r}")
     members_of: dict[str, list[int]] = {}
     for position, entry in enumerate(attempts):
-        members_of.setdefault(_KEYS[granularity](entry), []).append(position)
+        if entry.scored:
+            members_of.setdefault(_KEYS[granularity](entry), []).append(position)
     groups = []
     for key, members in members_of.items():
         scored = sum(attempts[position].scored for position in members)

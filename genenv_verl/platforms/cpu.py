@@ -218,8 +218,9 @@ def _answer_for_vllm_distribution() -> None:
 
 
 def _name_one_process_group_backend() -> None:
-    """verl/utils/distributed.py (``initialize_global_process_group_ray``) asks torch for ``cpu:gloo,{device}:{backend}``,
-    here ``cpu:gloo,cpu:gloo``, which torch refuses as a duplicate device type. The function takes a backend: give one."""
+    """verl/utils/distributed.py (``initialize_global_process_group_ray``) asks torch for
+    ``cpu:gloo,{device}:{backend}``, here ``cpu:gloo,cpu:gloo``, which torch refuses as a duplicate device type. The
+    function takes a backend: give one."""
     import verl.utils.distributed as verl_distributed
 
     stock = verl_distributed.initialize_global_process_group_ray

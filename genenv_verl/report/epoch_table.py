@@ -22,8 +22,8 @@ from typing import Any
 from rich.table import Table
 
 COLUMNS = (
-    "epoch", "p̂", "valid", "unique", "in band", "trained on", "KL step", "KL init", "resp. tokens", "D_train", "env tok.",
-    "agent tok.", "seconds",
+    "epoch", "p̂", "valid", "unique", "in band", "trained on", "KL step", "KL init", "resp. tokens", "D_train",
+    "env tok.", "agent tok.", "seconds",
 )  # fmt: skip
 
 

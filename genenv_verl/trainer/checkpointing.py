@@ -82,6 +82,11 @@ def repair_tracker(root: Path) -> int | None:
     return step
 
 
+def unmark(root: Path, step: int) -> None:
+    """Takes back the mark of a folder that is about to be written again, after a run was rolled back behind it."""
+    (checkpoint_folder(root, step) / COMPLETE_MARK).unlink(missing_ok=True)
+
+
 def mark_complete(root: Path, step: int) -> None:
     """Marks a checkpoint as complete; called when everything in it and the tracker are on disk."""
     write_atomically(checkpoint_folder(root, step) / COMPLETE_MARK, f"{step}\n")

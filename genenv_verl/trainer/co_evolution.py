@@ -15,7 +15,7 @@
 
 Plain Python, no verl: the trainer moves tensors, this class decides. One epoch::
 
-    requests(epoch) -> the environment writes -> begin_epoch(generations) -> batch(step) … record(step, …) -> finish_epoch()
+    requests(epoch) -> the environment writes -> begin_epoch(generations) -> batch(step), record(step, …) … -> judge()
 """
 
 from __future__ import annotations
@@ -205,10 +205,14 @@ class CoEvolution:
         self.generations = generations
         self.refilled = 0
         fresh = [index for index, generation in enumerate(generations) if generation.task is not None]
+        # rejections are spread over the steps: none of them is left with old tasks only
+        wanted_so_far, places = 0, max(1, sum(wanted["fresh"] for wanted in self._wanted))
         self.plan = []
         pool_size = len(self.run.d_train)
         for wanted in self._wanted:
-            batch = [("fresh", fresh.pop(0)) for _ in range(min(wanted["fresh"], len(fresh)))]
+            first = len(fresh) * wanted_so_far // places
+            wanted_so_far += wanted["fresh"]
+            batch = [("fresh", index) for index in fresh[first : len(fresh) * wanted_so_far // places]]
             split = refill(wanted, fresh_available=len(batch), pool_size=pool_size)
             self.refilled += split.fresh_missing
             batch += [("pool", index) for index in self.mixture.draw_pool(pool_size, split.counts["pool"])]

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -200,12 +201,12 @@ class EnvironmentPolicy:
             seed: for the order of the batches.
 
         Returns:
-            ``updates, loss, nll, kl_initial, kl_step, skipped_by_kl_cap, grad_norm, tokens``.
+            ``updates, loss, nll, kl_initial, kl_step, skipped_by_kl_cap, skipped_non_finite, grad_norm, tokens``.
         """
         samples = [sample for sample in samples if sample.response_ids]
         result: dict[str, Any] = {
             "updates": 0, "loss": None, "nll": None, "kl_initial": None, "kl_step": 0.0, "skipped_by_kl_cap": 0,
-            "grad_norm": None, "tokens": 0,
+            "skipped_non_finite": 0, "grad_norm": None, "tokens": 0,
         }  # fmt: skip
         if not samples or all(sample.weight == 0.0 for sample in samples):
             return result
@@ -213,16 +214,27 @@ class EnvironmentPolicy:
         reference = self.log_probs(samples, reference=True) if self.has_reference else None
         generator = torch.Generator().manual_seed(seed)
         losses, nlls, norms = [], [], []
+        capped = False
         for _ in range(self.regression.epochs):
             order = torch.randperm(len(samples), generator=generator).tolist()
             for start in range(0, len(order), self.regression.batch_size):
                 rows = order[start : start + self.regression.batch_size]
                 batch = [samples[row] for row in rows]
-                if result["updates"] and self.regression.max_kl is not None:
-                    if _mean_kl(self.log_probs(batch), [sampled[row] for row in rows]) > self.regression.max_kl:
-                        result["skipped_by_kl_cap"] += 1
-                        continue
+                if all(sample.weight == 0.0 for sample in batch):
+                    # not a step without effect: AdamW's moments and weight decay would still move the parameters
+                    continue
+                if result["updates"] and self.regression.max_kl is not None and not capped:
+                    divergence = _mean_kl(self.log_probs(batch), [sampled[row] for row in rows])
+                    # also when it is NaN
+                    capped = not divergence <= self.regression.max_kl
+                if capped:
+                    result["skipped_by_kl_cap"] += 1
+                    continue
                 metrics = self._optimizer_step(batch, None if reference is None else [reference[row] for row in rows])
+                if not math.isfinite(metrics["grad_norm"]):
+                    # verl's engine leaves such a step out (fsdp/transformer_impl.py, ``optimizer_step``)
+                    result["skipped_non_finite"] += 1
+                    continue
                 tokens = sum(len(sample.response_ids) for sample in batch)
                 losses.append(metrics["loss"])
                 nlls.append(metrics["nll_sum"] / tokens)
@@ -240,7 +252,7 @@ class EnvironmentPolicy:
         return result
 
     def log_probs(self, samples: Sequence[Sample], reference: bool = False) -> list[torch.Tensor]:
-        """Log-probabilities of the response tokens, one tensor a sample, under the policy or the initial environment."""
+        """Log-probabilities of response tokens, one tensor a sample, under the policy or the initial environment."""
         data = self._batch(samples)
         tu.assign_non_tensor(data, temperature=1.0, calculate_entropy=False, compute_loss=False)
         output = self.workers.compute_ref_log_prob(data) if reference else self.workers.compute_log_prob(data)

@@ -13,8 +13,8 @@
 # limitations under the License.
 """``trainer.v1.trainer_mode=genenv``: verl's synchronous GRPO trainer with an environment that writes its tasks.
 
-The agent's step is verl's, untouched. Around it, by verl's hooks: at an epoch's first step the environment writes tasks;
-each step's attempts are recorded; after the last step they are judged and the environment is trained. With
+The agent's step is verl's, untouched. Around it, by verl's hooks: at an epoch's first step the environment writes
+tasks; each step's attempts are recorded; after the last step they are judged and the environment is trained. With
 ``genenv.variant=grpo`` every hook hands over to verl: the run is a stock run.
 """
 
@@ -264,7 +264,7 @@ class GenEnvTrainer(PPOTrainerSync):
 
     def _neutralise_unscored(self, batch: KVBatchMeta, metrics: dict) -> None:
         """Gives attempts without a verdict the mean score of their group, so that their GRPO advantage is 0 and the
-        baseline of the others is the mean over scored attempts. Nothing is touched where every attempt has a verdict."""
+        baseline of the others is the mean over scored attempts. Does nothing where all attempts have a verdict."""
         data = tq.kv_batch_get(
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["uid", "rm_scores", "extra_fields"]
         )
@@ -374,6 +374,7 @@ class GenEnvTrainer(PPOTrainerSync):
         keep = self.config.trainer.get("max_actor_ckpt_to_keep", None)
         finished = self._step_in_epoch() == self.steps_per_epoch - 1
         with self._timed("checkpoint"), self.watchdog.phase("checkpoint"):
+            checkpointing.unmark(self.checkpoint_root, self.global_steps)
             self.environment.save(folder / "environment", self.global_steps)
             state = {
                 "global_step": self.global_steps,
@@ -452,7 +453,7 @@ def _dataset_row(item: BatchItem) -> dict[str, Any]:
 
 
 def _objects(column: Any) -> list[Any]:
-    """A non-tensor column as a plain list; depending on its values TransferQueue hands back one of several list types."""
+    """A non-tensor column as a plain list: TransferQueue hands back one of several list types, by its values."""
     return [getattr(entry, "data", entry) for entry in column]
 
 

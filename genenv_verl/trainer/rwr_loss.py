@@ -13,8 +13,8 @@
 # limitations under the License.
 """The loss of reward-weighted regression: weighted SFT on the environment's own generations, with a KL penalty.
 
-For generation i with tokens y_i1 … y_im (the prompt masked out), weight w_i of mean 1 over the update batch, reference
-log-probabilities of the initial environment and T response tokens in the whole optimizer batch::
+For generation i with tokens y_i1 … y_im (the prompt masked out), weight w_i of mean 1 over the accepted generations of
+the epoch, reference log-probabilities of the initial environment and T response tokens in the whole optimizer batch::
 
     L = 1/T * sum_i sum_t [ -w_i * log pi(y_it) + c * k3(log pi_0(y_it) - log pi(y_it)) ],    k3(r) = exp(r) - r - 1
 
@@ -56,8 +56,8 @@ def rwr_loss(
     Args:
         model_output: ``log_probs``, nested (rows, tokens): entry t scores token t + 1.
         data: nested ``input_ids`` and ``loss_mask`` (1 on response tokens), per row ``rwr_weight``, nested
-            ``ref_log_prob`` in the layout of ``log_probs`` when ``kl_coef`` is above 0; ``batch_num_tokens`` (T above, over
-            all ranks and micro-batches) and ``dp_size`` are put there by verl's engine.
+            ``ref_log_prob`` in the layout of ``log_probs`` when ``kl_coef`` is above 0; ``batch_num_tokens`` (T above,
+            over all ranks and micro-batches) and ``dp_size`` are put there by verl's engine.
         dp_group: unused, part of verl's interface.
         kl_coef: coefficient c of the penalty, >= 0.
 
@@ -66,6 +66,8 @@ def rwr_loss(
         tokens for logging: of -w log pi, of -log pi and of k3.
     """
     log_prob = model_output["log_probs"].values()
+    # under mixed precision they can arrive in bfloat16, which would round weights and sums to three digits
+    log_prob = log_prob.to(torch.promote_types(log_prob.dtype, torch.float32))
     row_lengths = data["input_ids"].offsets().diff()
     # log_probs[t] scores token t + 1, hence the shift; the last token of each row wraps to a prompt position, mask 0
     mask = torch.roll(data["loss_mask"].values(), shifts=-1, dims=0).to(log_prob.dtype)

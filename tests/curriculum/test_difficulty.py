@@ -69,7 +69,7 @@ def test_groups_with_fewer_than_two_scored_attempts_are_left_out():
     ]
     for granularity in ("task", "seed", "shrunk"):
         assert [group.members for group in group_attempts(epoch, granularity)] == [(2,)]
-    assert [group.members for group in group_attempts(epoch, "batch")] == [(0, 1, 2)]
+    assert [group.members for group in group_attempts(epoch, "batch")] == [(0, 2)]
     assert group_attempts([], "seed") == []
 
 

@@ -114,7 +114,8 @@ def start(world: Path, tmp_path: Path):
         command = [
             "bash", str(REPO / "examples/miniworld/train.sh"), str(world), str(run), "data.train_batch_size=8",
             "actor_rollout_ref.actor.ppo_mini_batch_size=8", "actor_rollout_ref.rollout.n=4",
-            "genenv.steps_per_epoch=2", "genenv.n_variations=2", "genenv.rwr.batch_size=8", "trainer.total_epochs=2", "trainer.test_freq=-1",
+            "genenv.steps_per_epoch=2", "genenv.n_variations=2", "genenv.rwr.batch_size=8",
+            "trainer.total_epochs=2", "trainer.test_freq=-1",
             "trainer.val_before_train=false", *overrides,
         ]  # fmt: skip
         with open(log, "w", encoding="utf-8") as file:

@@ -487,7 +487,7 @@ def main() -> None:
             )
             for size in (1, 2, rows_per_rank)
         ],
-        "updates": [whole_update(model, samples, max_kl) for max_kl in (None, 0.002)],
+        "updates": [whole_update(model, samples, max_kl) for max_kl in (None, 0.002, 0.2)],
         "zero_weights": zero_weights(model, samples),
     }
     if rank == 0:

@@ -139,7 +139,8 @@ def test_naive_normalisation_is_found_out(verdict):
 
 def test_update_of_several_steps_agrees(verdict):
     """``EnvironmentPolicy.update``: batches, epochs, AdamW's moments, both divergences, the cap."""
-    free, capped = verdict["updates"]
+    # 0.2 on one rank: a later batch is below the cap again, and is left out all the same
+    free, capped, _ = verdict["updates"]
     for update in verdict["updates"]:
         assert agrees(update), update
         assert update["updates"] == update["expected_updates"]

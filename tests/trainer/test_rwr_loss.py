@@ -234,6 +234,25 @@ def test_what_stands_at_masked_positions_does_not_matter(masked, kl_coef):
     assert np.isfinite(list(metrics.values())).all()
 
 
+def test_half_precision_log_probs_do_not_round_weights():
+    """bfloat16 has 8 bits: a weight of 1.003 would become 1, and a sum would lose its third digit."""
+    offsets = torch.tensor([0, 9])
+    leaf = torch.linspace(-2.0, -1.0, 9).to(torch.bfloat16).requires_grad_()
+    data = TensorDict(
+        {
+            "input_ids": torch.nested.nested_tensor_from_jagged(torch.arange(9), offsets),
+            "loss_mask": torch.nested.nested_tensor_from_jagged(torch.tensor([0] + [1] * 8), offsets),
+            "rwr_weight": torch.tensor([1.003]),
+            "batch_num_tokens": NonTensorData(8),
+            "dp_size": NonTensorData(1),
+        },
+        batch_size=1,
+    )
+    output = {"log_probs": torch.nested.nested_tensor_from_jagged(leaf, offsets)}
+    loss, _ = make_rwr_loss(0.0)(output, data, None)
+    assert loss.item() == pytest.approx(-1.003 * leaf.detach()[:8].double().mean().item(), rel=1e-6)
+
+
 # ---------------------------------------------------------------------- zero weights and empty rows (case C16)
 
 
