@@ -1,0 +1,82 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Seconds an agent step under stock verl and under genenv, on the same models, batch and machine, in one call.
+
+    python perf/step_time.py WORLD OUT [--steps 12]
+
+WORLD is a folder made by ``examples/miniworld/build.py``. Three runs of ``main_ppo``, one after the other, with batches of
+one size: verl's own ``sync`` trainer, ``genenv.variant=grpo`` and ``genenv.variant=random``. Compared are verl's own
+timings of the agent's phases (rollout, log-probs, advantage, update, weight sync). Two steps of each are a warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+TRAIN = Path(__file__).parents[1] / "examples" / "miniworld" / "train.sh"
+KINDS = {
+    "stock verl (sync)": ["trainer.v1.trainer_mode=sync", "hydra.callbacks=null", "genenv.variant=grpo"],
+    "genenv, variant grpo": ["genenv.variant=grpo"],
+    "genenv, variant random": ["genenv.variant=random"],
+}
+
+
+def step_seconds(world: Path, run: Path, steps: int, overrides: list[str]) -> list[float]:
+    """verl's ``timing_s/gen`` … ``timing_s/update_weights`` of each step, as one number, warm-up left out."""
+    environment = {**os.environ, "PY": sys.executable, "VERL_PLATFORM": "cpu"}
+    command = ["bash", str(TRAIN), str(world), str(run), "trainer.val_before_train=false", "trainer.test_freq=-1"]
+    command += [
+        f"trainer.total_training_steps={steps}",
+        "trainer.total_epochs=1000",
+        "trainer.save_freq=-1",
+        *overrides,
+    ]
+    run.mkdir(parents=True)
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    phases = ("gen", "old_log_prob", "adv", "update_actor", "update_weights")
+    totals = []
+    for line in output.splitlines():
+        if "timing_s/step:" in line:
+            found = {phase: re.search(rf"timing_s/{phase}:([0-9.e-]+)", line) for phase in phases}
+            totals.append(sum(float(match[1]) for match in found.values() if match))
+    return totals[2:]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("world", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--steps", type=int, default=12)
+    arguments = parser.parse_args()
+    medians = {}
+    for number, (kind, overrides) in enumerate(KINDS.items()):
+        seconds = step_seconds(arguments.world, arguments.out / str(number), arguments.steps, overrides)
+        medians[kind] = statistics.median(seconds)
+        print(
+            f"{kind:24} median {medians[kind]:.2f} s a step (min {min(seconds):.2f}, max {max(seconds):.2f})",
+            flush=True,
+        )
+    stock = next(iter(medians.values()))
+    for kind, median in medians.items():
+        print(f"{kind:24} {median / stock:.3f} x stock")
+
+
+if __name__ == "__main__":
+    main()
