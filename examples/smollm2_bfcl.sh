@@ -75,7 +75,7 @@ if [[ ! -s "$OUT/run/genenv/epochs.jsonl" ]]; then
   exit 1
 fi
 
-"$PY" "$HERE/epoch_table.py" "$OUT/run"
+"$PY" -m genenv_verl epochs "$OUT/run"
 echo
 say "done. What was written:"
 echo "  $OUT/data/                        seeds, held-out validation, warm-start conversations"

@@ -15,8 +15,8 @@
 
     python perf/step_time.py WORLD OUT [--steps 12]
 
-WORLD is a folder made by ``examples/miniworld/build.py``. Three runs of ``main_ppo``, one after the other, with batches of
-one size: verl's own ``sync`` trainer, ``genenv.variant=grpo`` and ``genenv.variant=random``. Compared are verl's own
+WORLD is a folder made by ``examples/miniworld/build.py``. Three runs of ``main_ppo``, one after the other, with batches
+of one size: verl's own ``sync`` trainer, ``genenv.variant=grpo`` and ``genenv.variant=random``. Compared are verl's own
 timings of the agent's phases (rollout, log-probs, advantage, update, weight sync). Two steps of each are a warm-up.
 """
 
@@ -32,7 +32,7 @@ from pathlib import Path
 
 TRAIN = Path(__file__).parents[1] / "examples" / "miniworld" / "train.sh"
 KINDS = {
-    "stock verl (sync)": ["trainer.v1.trainer_mode=sync", "hydra.callbacks=null", "genenv.variant=grpo"],
+    "stock verl (sync)": ["trainer.v1.trainer_mode=sync", "genenv.variant=grpo"],
     "genenv, variant grpo": ["genenv.variant=grpo"],
     "genenv, variant random": ["genenv.variant=random"],
 }

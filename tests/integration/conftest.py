@@ -25,6 +25,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 REPO = Path(__file__).parents[2]
@@ -69,6 +70,10 @@ class Job:
                 self.kill()
                 pytest.fail(f"{text!r} never came; the log ends with\n{self.text()[-4000:]}")
             time.sleep(0.1)
+
+    def processes(self) -> list[psutil.Process]:
+        """Everything that the run has started."""
+        return psutil.Process(self.process.pid).children(recursive=True)
 
     def kill(self) -> None:
         """Kill -9 of everything that the run started, Ray's own daemons among it."""

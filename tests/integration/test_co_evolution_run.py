@@ -138,3 +138,16 @@ def test_a_hanging_phase_ends_the_run_with_a_message(start):
     assert (
         "phase 'agent_step' did not end within 0.2 s" in job.text() + (job.run / "genenv" / "watchdog.txt").read_text()
     )
+
+
+def test_a_rollout_server_that_dies_ends_the_run_and_nothing_is_lost(start):
+    job = start("dead_server", "trainer.save_freq=1")
+    job.wait_for("epoch 0: writing tasks")
+    engines = [process for process in job.processes() if "EngineCore" in " ".join(process.cmdline())]
+    assert len(engines) == 2, "one server for each player"
+    for process in engines:
+        process.kill()
+    assert job.wait(300) != 0
+    for name in ("d_train", "d_env"):
+        for record in Pool(job.run / "genenv" / name, name):
+            assert record["id"]
