@@ -31,17 +31,17 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import models
 import torch
+import warm_start
+import world
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
 from genenv_verl.rewards.compute_score import compute_score
-from genenv_verl.tasks.generation import read_generation
+from genenv_verl.tasks.generation import Rejection, read_generation
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt
 from genenv_verl.tasks.records import write_tasks
 from genenv_verl.tasks.schema import Context, Generator, Task, ToolCall, ToolSpec
-from transformers import PreTrainedTokenizerFast, Qwen2ForCausalLM
-
-import models
-import warm_start
-import world
 
 SEED_CLAUSES = {"mild": range(3, 7), "hard": range(6, 9)}
 SEEDS = 32
@@ -83,7 +83,7 @@ def _different_goals(rng: random.Random, counts: list[int], *, exam: bool) -> li
 
 
 def examine_agent(
-    agent: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, tasks: list[Task], attempts: int
+    agent: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, tasks: list[Task], attempts: int
 ) -> dict[int, float]:
     """The agent's success rate at temperature 1 for every clause count that occurs among ``tasks``."""
     prompt = AgentPrompt(str(warm_start.AGENT_TEMPLATE))
@@ -96,8 +96,21 @@ def examine_agent(
     return {k: sum(scores) / len(scores) for k, scores in sorted(successes.items())}
 
 
+def read_written(text: str, seed: Task) -> Task | Rejection:
+    """What the trainer would read in a text of the environment."""
+    return read_generation(
+        text,
+        seed=seed,
+        task_id="sample",
+        epoch=0,
+        generator=Generator(model="warm-start", step=0),
+        truncated=False,
+        success_threshold=None,
+    )
+
+
 def examine_environment(
-    environment: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, seeds: list[Task], variations: int
+    environment: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, seeds: list[Task], variations: int
 ) -> dict[str, float]:
     """What the environment writes from the seeds at temperature 1.
 
@@ -110,14 +123,7 @@ def examine_environment(
     seeds = seeds * variations
     chats = [prompt.messages(seed, **unknown) for seed in seeds]
     texts = models.sample(environment, tokenizer, chats, max_new_tokens=96)
-    reading = {
-        "task_id": "sample",
-        "epoch": 0,
-        "generator": Generator(model="warm-start", step=0),
-        "truncated": False,
-        "success_threshold": None,
-    }
-    written = [read_generation(text, seed=seed, **reading) for text, seed in zip(texts, seeds, strict=True)]
+    written = [read_written(text, seed) for text, seed in zip(texts, seeds, strict=True)]
     tasks = [task for task in written if isinstance(task, Task)]
     golds = [(world.solve(task.context.goal), [call.model_dump() for call in task.gold_action or ()]) for task in tasks]
     return {
@@ -129,22 +135,32 @@ def examine_environment(
 
 
 class Progress:
-    """Prints where a training stands, every few seconds, with the time that it still needs."""
+    """Prints where a training stands, every few seconds, with the time that it still needs at most."""
 
-    def __init__(self, name: str, steps: int, every: float = 5.0):
-        self._name, self._steps, self._every = name, steps, every
+    def __init__(self, every: float = 5.0):
+        self._every = every
         self._began = self._printed = time.monotonic()
 
-    def __call__(self, step: int, nll: float) -> None:
+    def __call__(self, what: str, step: int, steps: int, nll: float) -> None:
         now = time.monotonic()
-        if now - self._printed >= self._every or step == self._steps:
+        if step == 1:
+            self._began = now
+        if now - self._printed >= self._every or step == steps:
             self._printed = now
-            left = (now - self._began) / step * (self._steps - step)
-            print(f"{self._name}: step {step} of {self._steps}, loss {nll:.3f}, {left:.0f} s left", flush=True)
+            left = (now - self._began) / step * (steps - step)
+            print(f"{what}: step {step} of {steps}, loss {nll:.3f}, {left:.0f} s left", flush=True)
 
 
-def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule) -> dict[str, Any]:
-    """Builds everything below ``out`` and returns what ``build.json`` holds."""
+def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule, *, attempts: int = 4) -> dict[str, Any]:
+    """Builds everything below ``out`` and returns what ``build.json`` holds.
+
+    Args:
+        out: the folder to write to; made if missing.
+        world_name: a key of ``SEED_CLAUSES``.
+        seed: of the models, the lessons and the base data.
+        schedule: how long the players are trained.
+        attempts: samples for every task and seed when the players are examined.
+    """
     began = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     seeds, exam = seed_tasks(world_name, seed), exam_tasks()
@@ -156,12 +172,13 @@ def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule) 
     rng = random.Random(f"lessons {seed}")
     lessons = warm_start.Lessons(tokenizer, rng)
     model = models.new_model(tokenizer, seed)
-    warm_start.teach_environment(model, lessons, rng, schedule, Progress("environment", schedule.environment_steps))
+    progress = Progress()
+    warm_start.teach_environment(model, lessons, rng, schedule, progress)
     models.save(model, tokenizer, out / "environment")
-    environment = examine_environment(model, tokenizer, seeds, variations=4)
-    warm_start.teach_agent(model, lessons, rng, schedule, Progress("agent", schedule.agent_steps))
+    environment = examine_environment(model, tokenizer, seeds, variations=attempts)
+    warm_start.teach_agent(model, lessons, rng, schedule, progress)
     models.save(model, tokenizer, out / "agent")
-    by_count = examine_agent(model, tokenizer, exam, attempts=4)
+    by_count = examine_agent(model, tokenizer, exam, attempts=attempts)
     result = {
         "world": world_name,
         "seed": seed,
@@ -171,7 +188,7 @@ def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule) 
         "agent": {
             "exam_by_clauses": by_count,
             "exam": sum(by_count.values()) / len(by_count),
-            "seeds": statistics.mean(examine_agent(model, tokenizer, seeds, attempts=4).values()),
+            "seeds": statistics.mean(examine_agent(model, tokenizer, seeds, attempts=attempts).values()),
         },
         "environment": environment,
         "seconds": time.monotonic() - began,

@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The tiny players: one tokenizer, one Qwen2 architecture, a supervised training loop and a batched sampler."""
+"""The tiny players: one tokenizer, one Llama architecture, a supervised training loop and a batched sampler."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import world
 from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 from torch.nn.functional import cross_entropy
-from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
-
-import world
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 PAD, END, USER, ASSISTANT = "<|pad|>", "<|end|>", "<|user|>", "<|assistant|>"
-CALLS = '", "calls": [{"name": "'  # the token that ends a generation's goal
+CALLS = '", "calls": ['  # the token that ends a generation's goal
+
+WARMUP_STEPS = 30
+MICRO_BATCH_TOKENS = 1024  # padded positions of a forward pass: about what a core's cache holds
 
 # No turn begins with a token that a tokenizer would add by itself, so text and template give the same ids.
 CHAT_TEMPLATE = (
@@ -41,12 +43,12 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}" + ASSISTANT + "{% endif %}"
 )
 
-# A clause is always three tokens and so is a call: the clause that a call belongs to is then a fixed distance away,
-# which is what a model of this size can learn in a minute. A number is the same token in the goal and in the call, and
-# the JSON between two words is one token.
+# A clause is always three tokens and so is a call: a goal of k clauses stands 3k tokens before its calls, word for
+# word, in the agent's turn and in the environment's. This is what a model of this size can learn in a minute. A number
+# is the same token in the goal and in the call, and the JSON between two words is one token.
 _PIECES = "|".join(
     [
-        r'\{"goal": "|", "calls": \[\{"name": "|"\}\}, \{"name": "|"\}\}\]\}',  # the environment's
+        r'\{"goal": "|", "calls": \[|\{"name": "|"\}\}, \{"name": "|"\}\}\]\}',  # the environment's
         r'<tool_call>\n\{"name": "|"\}\}\n\{"name": "|"\}\}\n</tool_call>',  # the agent's
         r'[a-z]+", "arguments": \{"n": "',  # of both
         r"[0-9]{1,3}|[a-z]+ ?|, |: |[^a-z0-9]",
@@ -88,17 +90,21 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM:
-    """An untrained player: 0.85M parameters in float32, heads of 32 (the smallest that vLLM's CPU kernels take)."""
+def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> LlamaForCausalLM:
+    """An untrained player in float32, with heads of 32 (the smallest that vLLM's CPU kernels take).
+
+    Llama and not Qwen2: for Qwen2 models ``AutoTokenizer`` puts Qwen's own word splitting in place of the folder's.
+    """
     torch.manual_seed(seed)
-    config = Qwen2Config(
+    config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
+        intermediate_size=256,
+        num_hidden_layers=3,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=512,
+        attention_bias=True,  # lets a head look a distance back whatever stands there
         tie_word_embeddings=True,
         initializer_range=0.05,
         bos_token_id=None,
@@ -106,7 +112,7 @@ def new_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM
         pad_token_id=tokenizer.pad_token_id,
         dtype=torch.float32,
     )
-    model = Qwen2ForCausalLM(config)
+    model = LlamaForCausalLM(config)
     # Servers sample with these unless told otherwise.
     model.generation_config = GenerationConfig(
         do_sample=True, temperature=1.0, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
@@ -137,7 +143,7 @@ def _micro_batches(examples: list[Example], tokens: int) -> Iterator[list[Exampl
     yield batch
 
 
-def _loss(model: Qwen2ForCausalLM, batch: list[Example]) -> tuple[torch.Tensor, float]:
+def _loss(model: LlamaForCausalLM, batch: list[Example]) -> tuple[torch.Tensor, float]:
     """The weighted negative log-likelihood summed over the responses, and its part of full weight."""
     width = max(map(len, batch))
     ids = torch.zeros(len(batch), width, dtype=torch.long)
@@ -153,52 +159,50 @@ def _loss(model: Qwen2ForCausalLM, batch: list[Example]) -> tuple[torch.Tensor, 
 
 
 def train(
-    model: Qwen2ForCausalLM,
+    model: LlamaForCausalLM,
     draw: Callable[[float], list[Example]],
     *,
     steps: int,
-    learning_rate: float = 2e-3,
-    cooldown: float = 0.4,
-    micro_batch_tokens: int = 1024,
-    on_step: Callable[[int, float], None] = lambda step, nll: None,
+    learning_rate: float,
+    cooldown: float,
+    on_step: Callable[[int, float], bool],
 ) -> None:
     """Supervised training with AdamW: a short warm-up, a constant rate and a linear cool-down.
 
     Args:
         model: trained in place.
         draw: gives the examples of a step from the training's progress in [0, 1).
-        steps: optimizer steps, one for each drawn batch.
+        steps: optimizer steps at most, one for each drawn batch.
         learning_rate: of the constant phase.
-        cooldown: share of the steps over which the rate falls to 5 %.
-        micro_batch_tokens: padded positions a forward pass; about 1,000 fit a core's cache.
+        cooldown: share of the steps, in [0, 1), over which the rate falls to 5 % at the end.
         on_step: called after every step with the number of steps done and the mean negative log-likelihood (nats a
-            token) of the response tokens of full weight.
+            token) of the response tokens of full weight; training ends when it returns true.
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
-    warmup = min(50, steps)
     model.train()
     for step in range(steps):
-        fade = max(0.05, min(1.0, (steps - step) / (cooldown * steps)))
+        fade = min(1.0, max(0.05, (steps - step) / (cooldown * steps))) if cooldown else 1.0
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate * min(1.0, (step + 1) / warmup) * fade
+            group["lr"] = learning_rate * min(1.0, (step + 1) / WARMUP_STEPS) * fade
         examples = draw(step / steps)
         total = sum(sum(example.weights) for example in examples)
         full = sum(example.weights.count(1.0) for example in examples)
         nll = 0.0
         optimizer.zero_grad()
-        for batch in _micro_batches(examples, micro_batch_tokens):
+        for batch in _micro_batches(examples, MICRO_BATCH_TOKENS):
             loss, batch_nll = _loss(model, batch)
             (loss / total).backward()
             nll += batch_nll
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        on_step(step + 1, nll / full)
+        if on_step(step + 1, nll / full):
+            break
     model.eval()
 
 
 @torch.inference_mode()
 def sample(
-    model: Qwen2ForCausalLM,
+    model: LlamaForCausalLM,
     tokenizer: PreTrainedTokenizerFast,
     chats: list[list[dict[str, str]]],
     *,
@@ -219,7 +223,7 @@ def sample(
     return responses
 
 
-def save(model: Qwen2ForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
     """Writes a Hugging Face folder: weights, config, generation config and tokenizer."""
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

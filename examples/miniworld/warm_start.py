@@ -13,31 +13,32 @@
 # limitations under the License.
 """The warm start of both players: what they are shown, and in which order.
 
-The environment comes first, from nothing: it learns to solve goals (short ones before long ones) and then to write
-variations of a seed with their calls. The agent begins with the environment's weights, as both players of the paper
-begin with one model, and is then shown noisy demonstrations only, until its own answers are as unreliable as these.
+The environment comes first, from nothing: it learns to solve goals, those that it is given and those that it writes,
+longer ones as soon as it masters the shorter; then it practises writing. The agent begins with the environment's
+weights, as both players of the paper begin with one model, and is shown noisy demonstrations until its own answers are
+as unreliable as these.
 """
 
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
-from transformers import PreTrainedTokenizerFast, Qwen2ForCausalLM
-
 import models
 import world
 from models import Example
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 AGENT_TEMPLATE = Path(__file__).with_name("agent.jinja")
 ENVIRONMENT_TEMPLATE = Path(__file__).with_name("environment.jinja")
 
 GROUP = 16  # examples of one shape: they are equally long, so that none is padded
 
-OnStep = Callable[[int, float], None]
+Report = Callable[[str, int, int, float], None]
 
 
 @dataclass(frozen=True)
@@ -45,20 +46,18 @@ class Schedule:
     """How long the warm start takes, in optimizer steps.
 
     Attributes:
-        environment_steps: of three groups of examples each.
-        agent_steps: of four groups of examples each.
-        solving: share of the environment's steps in which it only solves goals.
-        longest_from: share of the environment's steps after which goals of all lengths occur.
+        solve: at most, of the curriculum; it ends earlier when goals of all lengths are mastered.
+        write: of practising variations of all lengths.
+        imitate: of the agent's imitation of the demonstrator.
     """
 
-    environment_steps: int
-    agent_steps: int
-    solving: float = 0.4
-    longest_from: float = 0.35
+    solve: int
+    write: int
+    imitate: int
 
 
-FULL = Schedule(environment_steps=700, agent_steps=150)
-FAST = Schedule(environment_steps=220, agent_steps=50)
+FULL = Schedule(solve=700, write=240, imitate=120)
+FAST = Schedule(solve=200, write=120, imitate=40)
 
 
 class Lessons:
@@ -75,13 +74,13 @@ class Lessons:
     def solutions(self, k: int) -> list[Example]:
         """The agent's prompt with the true calls, for goals of ``k`` clauses."""
         goals = [world.random_goal(self._rng, k) for _ in range(GROUP)]
-        return self._examples([(self._agent_text(goal), world.write_response(world.solve(goal))) for goal in goals])
+        return self.examples([(self.agent_prompt(goal), world.write_response(world.solve(goal))) for goal in goals])
 
     def demonstrations(self, k: int) -> list[Example]:
         """The agent's prompt with a noisy demonstration, for goals of ``k`` clauses."""
         goals = [world.random_goal(self._rng, k) for _ in range(GROUP)]
-        return self._examples(
-            [(self._agent_text(goal), world.write_response(world.demonstrate(goal, self._rng))) for goal in goals]
+        return self.examples(
+            [(self.agent_prompt(goal), world.write_response(world.demonstrate(goal, self._rng))) for goal in goals]
         )
 
     def variations(self, seed_k: int, k: int, goal_weight: float) -> list[Example]:
@@ -99,17 +98,19 @@ class Lessons:
             seed = world.random_goal(self._rng, seed_k)
             success = self._rng.choice([None, *(tenth / 10 for tenth in range(11))])
             goal = world.vary(self._rng, seed, k)
-            pairs.append((self._environment_text(seed, success), world.write_generation(goal, world.solve(goal))))
-        return self._examples(pairs, goal_weight)
+            pairs.append((self.environment_prompt(seed, success), world.write_generation(goal, world.solve(goal))))
+        return self.examples(pairs, goal_weight)
 
-    def _agent_text(self, goal: str) -> str:
+    def agent_prompt(self, goal: str) -> str:
+        """The text of the agent's user turn."""
         return self._agent_template.render(task={"context": {"goal": goal}})
 
-    def _environment_text(self, seed: str, success: float | None) -> str:
+    def environment_prompt(self, seed: str, success: float | None) -> str:
+        """The text of the environment's user turn: the seed's goal and the agent's success at it, in [0, 1]."""
         return self._environment_template.render(seed={"context": {"goal": seed}}, seed_success=success)
 
-    def _examples(self, pairs: list[tuple[str, str]], goal_weight: float = 1.0) -> list[Example]:
-        """Prompts as the chat template renders them, and responses with their end."""
+    def examples(self, pairs: list[tuple[str, str]], goal_weight: float = 1.0) -> list[Example]:
+        """Pairs of user turn and response as token ids: the prompt as the chat template renders it, the end added."""
         ids = self._tokenizer([text for pair in pairs for text in pair])["input_ids"]
         examples = []
         for text, response in zip(ids[::2], ids[1::2], strict=True):
@@ -120,32 +121,96 @@ class Lessons:
         return examples
 
 
-def teach_environment(
-    model: Qwen2ForCausalLM, lessons: Lessons, rng: random.Random, schedule: Schedule, on_step: OnStep
-) -> None:
-    """Trains an untrained model to write valid, correctly solved variations."""
+class Curriculum:
+    """Goals up to a length that grows when the model masters it.
 
-    def draw(progress: float) -> list[Example]:
-        longest = min(world.MAX_CLAUSES, int(2 + (world.MAX_CLAUSES - 1) * progress / schedule.longest_from))
+    A short goal teaches a model to look up the clause that a call belongs to at a fraction of a long one's tokens, and
+    each further length is then learnt in some fifty steps.
+
+    Attributes:
+        longest: the clause count that is being learnt.
+    """
+
+    MASTERED = 0.15  # nats a token
+    WINDOW = 10  # steps
+
+    def __init__(self, lessons: Lessons, rng: random.Random):
+        self.longest = 2
+        self._lessons = lessons
+        self._rng = rng
+        self._recent: deque[float] = deque(maxlen=self.WINDOW)
+
+    def draw(self) -> list[Example]:
+        """A group of the longest goals and two of any length so far; two of three groups are written, one is given."""
         examples = []
-        for _ in range(3):
-            k = rng.randint(1, longest)
-            if progress < schedule.solving or rng.random() < 0.2:
-                examples += lessons.solutions(k)
+        for k in (self.longest, self._shorter(), self._shorter()):
+            if self._rng.random() < 2 / 3:
+                examples += self._lessons.variations(self._shorter(), k, goal_weight=0.15)
             else:
-                near = max(1, min(world.MAX_CLAUSES, k + round(rng.gauss(0, 1.5))))
-                examples += lessons.variations(k, near, goal_weight=0.15 if progress < 0.7 else 0.5)
+                examples += self._lessons.solutions(k)
         return examples
 
-    models.train(model, draw, steps=schedule.environment_steps, on_step=on_step)
+    def note(self, nll: float) -> bool:
+        """Takes a step's loss in nats a token; returns whether goals of all lengths are mastered."""
+        self._recent.append(nll)
+        if len(self._recent) < self.WINDOW or sum(self._recent) / self.WINDOW > self.MASTERED:
+            return False
+        if self.longest == world.MAX_CLAUSES:
+            return True
+        self.longest += 1
+        self._recent.clear()
+        return False
+
+    def _shorter(self) -> int:
+        return self._rng.randint(1, self.longest)
+
+
+def teach_environment(
+    model: LlamaForCausalLM, lessons: Lessons, rng: random.Random, schedule: Schedule, report: Report
+) -> None:
+    """Trains an untrained model to write valid, correctly solved variations."""
+    curriculum = Curriculum(lessons, rng)
+
+    def after_lesson(step: int, nll: float) -> bool:
+        report(f"environment, up to {curriculum.longest} clauses", step, schedule.solve, nll)
+        return curriculum.note(nll)
+
+    models.train(
+        model,
+        lambda progress: curriculum.draw(),
+        steps=schedule.solve,
+        learning_rate=2e-3,
+        cooldown=0.0,
+        on_step=after_lesson,
+    )
+
+    def variations(progress: float) -> list[Example]:
+        examples = []
+        for _ in range(3):
+            seed_k = rng.randint(1, world.MAX_CLAUSES)
+            k = max(1, min(world.MAX_CLAUSES, seed_k + round(rng.gauss(0, 1.5))))
+            examples += lessons.variations(seed_k, k, goal_weight=0.5)
+        return examples
+
+    def after_writing(step: int, nll: float) -> bool:
+        report("environment, all lengths", step, schedule.write, nll)
+        return False
+
+    models.train(model, variations, steps=schedule.write, learning_rate=2e-3, cooldown=0.6, on_step=after_writing)
 
 
 def teach_agent(
-    model: Qwen2ForCausalLM, lessons: Lessons, rng: random.Random, schedule: Schedule, on_step: OnStep
+    model: LlamaForCausalLM, lessons: Lessons, rng: random.Random, schedule: Schedule, report: Report
 ) -> None:
     """Trains the environment's weights further, until the model answers as unreliably as the demonstrator."""
 
-    def draw(progress: float) -> list[Example]:
+    def demonstrations(progress: float) -> list[Example]:
         return [example for _ in range(4) for example in lessons.demonstrations(rng.randint(1, world.MAX_CLAUSES))]
 
-    models.train(model, draw, steps=schedule.agent_steps, learning_rate=1e-3, on_step=on_step)
+    def after_imitating(step: int, nll: float) -> bool:
+        report("agent", step, schedule.imitate, nll)
+        return False
+
+    models.train(
+        model, demonstrations, steps=schedule.imitate, learning_rate=1e-3, cooldown=0.6, on_step=after_imitating
+    )

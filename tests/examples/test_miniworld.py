@@ -225,8 +225,9 @@ def test_lessons_use_the_prompts_that_the_policies_will_get(tokenizer, success):
 def test_only_the_goal_of_a_generation_weighs_less(tokenizer):
     lessons = warm_start.Lessons(tokenizer, random.Random(0))
     [example, *_] = lessons.variations(3, 2, goal_weight=0.15)
-    goal = tokenizer.decode([token for token, weight in zip(example.response, example.weights) if weight == 0.15])
-    assert world.clause_count(world.solve(goal.removeprefix('{"goal": "')) and goal) == 2
+    weighed = zip(example.response, example.weights, strict=True)
+    goal = tokenizer.decode([token for token, weight in weighed if weight == 0.15]).removeprefix('{"goal": "')
+    assert len(world.solve(goal)) == 2
     assert set(lessons.solutions(2)[0].weights) == {1.0}
 
 
@@ -240,9 +241,9 @@ def test_chat_template_refuses_turns_that_it_would_drop(tokenizer):
 
 @pytest.mark.slow
 def test_a_three_step_build_writes_what_verl_and_vllm_load(tmp_path):
-    schedule = warm_start.Schedule(environment_steps=3, agent_steps=3)
-    result = build.build(tmp_path, "mild", 0, schedule)
-    assert json.loads((tmp_path / "build.json").read_text())["schedule"]["agent_steps"] == 3
+    schedule = warm_start.Schedule(solve=3, write=3, imitate=3)
+    result = build.build(tmp_path, "mild", 0, schedule, attempts=1)
+    assert json.loads((tmp_path / "build.json").read_text())["schedule"]["imitate"] == 3
     assert set(result["agent"]["exam_by_clauses"]) == set(range(1, 9))
     assert len(read_tasks(tmp_path / "seeds.parquet")) == 32
     assert len(read_tasks(tmp_path / "exam.parquet")) == 96
