@@ -57,6 +57,7 @@ from genenv_verl.trainer.environment_policy import EnvironmentPolicy, Sample
 from genenv_verl.trainer.generation import Attempt, Generation
 from genenv_verl.trainer.run_directory import RunDirectory, write_atomically
 from genenv_verl.trainer.seed_rows import read_seed_rows
+from genenv_verl.trainer.unscored import neutral_scores
 from genenv_verl.trainer.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -268,22 +269,18 @@ class GenEnvTrainer(PPOTrainerSync):
         data = tq.kv_batch_get(
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["uid", "rm_scores", "extra_fields"]
         )
-        uids, infos = _objects(data["uid"]), [_reward_info(fields) for fields in _objects(data["extra_fields"])]
-        unscored = [row for row, info in enumerate(infos) if not info.get("scored", 1.0)]
-        metrics["genenv/unscored_attempts"] = len(unscored)
-        if not unscored:
+        infos = [_reward_info(fields) for fields in _objects(data["extra_fields"])]
+        scored = [bool(info.get("scored", 1.0)) for info in infos]
+        metrics["genenv/unscored_attempts"] = scored.count(False)
+        if all(scored):
             return
-        scores = list(data["rm_scores"].unbind())
-        groups: dict[str, list[float]] = defaultdict(list)
-        for uid, info, row in zip(uids, infos, scores, strict=True):
-            if info.get("scored", 1.0):
-                groups[uid].append(row.sum().item())
-        for row in unscored:
-            known = groups[uids[row]]
-            replaced = torch.zeros_like(scores[row])
-            replaced[-1] = sum(known) / len(known) if known else 0.0
-            scores[row] = replaced
-        fields = tu.get_tensordict({"rm_scores": torch.nested.as_nested_tensor(scores, layout=torch.jagged)})
+        rows = list(data["rm_scores"].unbind())
+        values = neutral_scores([row.sum().item() for row in rows], scored, _objects(data["uid"]))
+        for place, value in enumerate(values):
+            if not scored[place]:
+                rows[place] = torch.zeros_like(rows[place])
+                rows[place][-1] = value
+        fields = tu.get_tensordict({"rm_scores": torch.nested.as_nested_tensor(rows, layout=torch.jagged)})
         tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=fields)
 
     def _record_attempts(self, batch: KVBatchMeta) -> None:

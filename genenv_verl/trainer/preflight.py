@@ -148,6 +148,13 @@ def _check_counts(config: DictConfig, settings: Settings) -> None:
         raise PreflightError(
             f"trainer.v1.trainer_mode = {config.trainer.v1.trainer_mode!r}: the genenv block works with 'genenv' only"
         )
+    gen_batch_size = config.data.get("gen_batch_size")
+    if gen_batch_size not in (None, config.data.train_batch_size):
+        raise PreflightError(
+            f"data.gen_batch_size = {gen_batch_size}: an epoch is planned in whole batches, leave it null"
+        )
+    if config.trainer.v1.sampler.get("sync_refill_failed_groups"):
+        raise PreflightError("trainer.v1.sampler.sync_refill_failed_groups = True: not supported, an epoch is planned")
     if config.algorithm.filter_groups.enable:
         raise PreflightError(
             "algorithm.filter_groups.enable = True: not supported, it would replace tasks of an epoch by others"
