@@ -1,5 +1,5 @@
 # Makes or reuses a virtual environment with genenv_verl for a CPU. To be sourced:
-#   source examples/setup_cpu.sh        # VENV (default .venv), PYTHON (default: the newest of 3.12, 3.11, 3.10)
+#   source examples/setup_cpu.sh        # VENV (default .venv), PYTHON (default: the first fitting of python3, python3.12 …)
 #
 # Sets PY to the environment's interpreter and exports what a CPU run of verl wants. EXTRAS adds extras (e.g. "cpu,dev").
 REPO="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -8,7 +8,7 @@ PY="$VENV/bin/python"
 
 find_python() {
   local candidate
-  for candidate in ${PYTHON:-python3.12 python3.11 python3.10 python3}; do
+  for candidate in ${PYTHON:-python3 python3.12 python3.11 python3.10}; do
     if "$candidate" -c 'import sys, venv, ensurepip; raise SystemExit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; then
       echo "$candidate"
       return
