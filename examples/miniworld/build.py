@@ -135,7 +135,7 @@ def examine_environment(
 
 
 class Progress:
-    """Prints where a training stands, every few seconds, with the time that it still needs at most."""
+    """Prints where a training stands, every few seconds, with the time that it still needs."""
 
     def __init__(self, every: float = 5.0):
         self._every = every

@@ -27,6 +27,9 @@ from tokenizers.trainers import BpeTrainer
 from torch.nn.functional import cross_entropy
 from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from genenv_verl.tasks.schema import ToolCall
+from genenv_verl.tasks.tool_calls import format_calls
+
 PAD, END, USER, ASSISTANT = "<|pad|>", "<|end|>", "<|user|>", "<|assistant|>"
 CALLS = '", "calls": ['  # the token that ends a generation's goal
 
@@ -43,14 +46,14 @@ CHAT_TEMPLATE = (
     "{% if add_generation_prompt %}" + ASSISTANT + "{% endif %}"
 )
 
-# A clause is always three tokens and so is a call: a goal of k clauses stands 3k tokens before its calls, word for
-# word, in the agent's turn and in the environment's. This is what a model of this size can learn in a minute. A number
-# is the same token in the goal and in the call, and the JSON between two words is one token.
+# Every word, every number and the JSON between two of them is one token: a clause has three and a call has five. A
+# number is the same token in the goal and in the call.
 _PIECES = "|".join(
     [
-        r'\{"goal": "|", "calls": \[|\{"name": "|"\}\}, \{"name": "|"\}\}\]\}',  # the environment's
-        r'<tool_call>\n\{"name": "|"\}\}\n\{"name": "|"\}\}\n</tool_call>',  # the agent's
-        r'[a-z]+", "arguments": \{"n": "',  # of both
+        r'\{"goal": "|", "calls": \[|\{"id": "|"\}\}, \{"id": "|"\}\}\]\}',  # the environment's
+        r'<tool_call>\n\{"id": "|"\}\}\n\{"id": "|"\}\}\n</tool_call>',  # the agent's
+        r'", "name": "[a-z]+", "arguments": \{"n": "',  # of both
+        r'<tool_call>\n\{"name": "|"\}\}\n\{"name": "|[a-z]+", "arguments": \{"n": "',  # the package's
         r"[0-9]{1,3}|[a-z]+ ?|, |: |[^a-z0-9]",
     ]
 )
@@ -61,8 +64,10 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     goals = [f"{verb} {word}, {verb} {word}" for verb in world.TOOL_OF_VERB for word in world.NUMBER_OF_WORD]
     goals += [f"pay {number}, pay {number}" for number in range(100)]
     texts = [f"vary success ?: {goal}" for goal in goals]
-    texts += [world.write_response(world.solve(goal)) for goal in goals]
-    texts += [world.write_generation(goal, world.solve(goal)) for goal in goals]
+    for goal in goals:
+        calls = world.solve(goal)
+        texts += [world.write_response(goal, calls), world.write_generation(goal, calls)]
+        texts.append(format_calls([ToolCall.model_validate(call) for call in calls]))
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -165,23 +170,23 @@ def train(
     steps: int,
     learning_rate: float,
     cooldown: float,
-    on_step: Callable[[int, float], bool],
+    on_step: Callable[[int, float], None],
 ) -> None:
     """Supervised training with AdamW: a short warm-up, a constant rate and a linear cool-down.
 
     Args:
         model: trained in place.
         draw: gives the examples of a step from the training's progress in [0, 1).
-        steps: optimizer steps at most, one for each drawn batch.
+        steps: optimizer steps, one for each drawn batch.
         learning_rate: of the constant phase.
-        cooldown: share of the steps, in [0, 1), over which the rate falls to 5 % at the end.
+        cooldown: share of the steps, in (0, 1], over which the rate falls to 5 % at the end.
         on_step: called after every step with the number of steps done and the mean negative log-likelihood (nats a
-            token) of the response tokens of full weight; training ends when it returns true.
+            token) of the response tokens of full weight.
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.98), weight_decay=0.01)
     model.train()
     for step in range(steps):
-        fade = min(1.0, max(0.05, (steps - step) / (cooldown * steps))) if cooldown else 1.0
+        fade = min(1.0, max(0.05, (steps - step) / (cooldown * steps)))
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min(1.0, (step + 1) / WARMUP_STEPS) * fade
         examples = draw(step / steps)
@@ -195,8 +200,7 @@ def train(
             nll += batch_nll
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        if on_step(step + 1, nll / full):
-            break
+        on_step(step + 1, nll / full)
     model.eval()
 
 

@@ -13,16 +13,14 @@
 # limitations under the License.
 """The warm start of both players: what they are shown, and in which order.
 
-The environment comes first, from nothing: it learns to solve goals, those that it is given and those that it writes,
-longer ones as soon as it masters the shorter; then it practises writing. The agent begins with the environment's
-weights, as both players of the paper begin with one model, and is shown noisy demonstrations until its own answers are
-as unreliable as these.
+The environment comes first, from nothing: it learns to solve goals, those that it is given and those that it writes.
+The agent begins with the environment's weights, as both players of the paper begin with one model, and is shown noisy
+demonstrations until its own answers are as unreliable as these.
 """
 
 from __future__ import annotations
 
 import random
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +34,7 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 AGENT_TEMPLATE = Path(__file__).with_name("agent.jinja")
 ENVIRONMENT_TEMPLATE = Path(__file__).with_name("environment.jinja")
 
-GROUP = 16  # examples of one shape: they are equally long, so that none is padded
+GROUP = 8  # examples of one shape: they are equally long, so that little is padded
 
 Report = Callable[[str, int, int, float], None]
 
@@ -46,18 +44,16 @@ class Schedule:
     """How long the warm start takes, in optimizer steps.
 
     Attributes:
-        solve: at most, of the curriculum; it ends earlier when goals of all lengths are mastered.
-        write: of practising variations of all lengths.
-        imitate: of the agent's imitation of the demonstrator.
+        environment: steps of the environment, six groups of examples each.
+        agent: further steps of the agent, eight groups each.
     """
 
-    solve: int
-    write: int
-    imitate: int
+    environment: int
+    agent: int
 
 
-FULL = Schedule(solve=700, write=240, imitate=120)
-FAST = Schedule(solve=200, write=120, imitate=40)
+FULL = Schedule(environment=600, agent=100)
+FAST = Schedule(environment=200, agent=30)
 
 
 class Lessons:
@@ -74,13 +70,18 @@ class Lessons:
     def solutions(self, k: int) -> list[Example]:
         """The agent's prompt with the true calls, for goals of ``k`` clauses."""
         goals = [world.random_goal(self._rng, k) for _ in range(GROUP)]
-        return self.examples([(self.agent_prompt(goal), world.write_response(world.solve(goal))) for goal in goals])
+        return self.examples(
+            [(self.agent_prompt(goal), world.write_response(goal, world.solve(goal))) for goal in goals]
+        )
 
     def demonstrations(self, k: int) -> list[Example]:
         """The agent's prompt with a noisy demonstration, for goals of ``k`` clauses."""
         goals = [world.random_goal(self._rng, k) for _ in range(GROUP)]
         return self.examples(
-            [(self.agent_prompt(goal), world.write_response(world.demonstrate(goal, self._rng))) for goal in goals]
+            [
+                (self.agent_prompt(goal), world.write_response(goal, world.demonstrate(goal, self._rng)))
+                for goal in goals
+            ]
         )
 
     def variations(self, seed_k: int, k: int, goal_weight: float) -> list[Example]:
@@ -121,82 +122,35 @@ class Lessons:
         return examples
 
 
-class Curriculum:
-    """Goals up to a length that grows when the model masters it.
-
-    A short goal teaches a model to look up the clause that a call belongs to at a fraction of a long one's tokens, and
-    each further length is then learnt in some fifty steps.
-
-    Attributes:
-        longest: the clause count that is being learnt.
-    """
-
-    MASTERED = 0.15  # nats a token
-    WINDOW = 10  # steps
-
-    def __init__(self, lessons: Lessons, rng: random.Random):
-        self.longest = 2
-        self._lessons = lessons
-        self._rng = rng
-        self._recent: deque[float] = deque(maxlen=self.WINDOW)
-
-    def draw(self) -> list[Example]:
-        """A group of the longest goals and two of any length so far; two of three groups are written, one is given."""
-        examples = []
-        for k in (self.longest, self._shorter(), self._shorter()):
-            if self._rng.random() < 2 / 3:
-                examples += self._lessons.variations(self._shorter(), k, goal_weight=0.15)
-            else:
-                examples += self._lessons.solutions(k)
-        return examples
-
-    def note(self, nll: float) -> bool:
-        """Takes a step's loss in nats a token; returns whether goals of all lengths are mastered."""
-        self._recent.append(nll)
-        if len(self._recent) < self.WINDOW or sum(self._recent) / self.WINDOW > self.MASTERED:
-            return False
-        if self.longest == world.MAX_CLAUSES:
-            return True
-        self.longest += 1
-        self._recent.clear()
-        return False
-
-    def _shorter(self) -> int:
-        return self._rng.randint(1, self.longest)
-
-
 def teach_environment(
     model: LlamaForCausalLM, lessons: Lessons, rng: random.Random, schedule: Schedule, report: Report
 ) -> None:
-    """Trains an untrained model to write valid, correctly solved variations."""
-    curriculum = Curriculum(lessons, rng)
+    """Trains an untrained model to write valid, correctly solved variations.
 
-    def after_lesson(step: int, nll: float) -> bool:
-        report(f"environment, up to {curriculum.longest} clauses", step, schedule.solve, nll)
-        return curriculum.note(nll)
+    Many lengths come at once, because a model that sees one at a time learns each by heart; short ones come first,
+    because they teach the same for fewer tokens.
+    """
+
+    def draw(progress: float) -> list[Example]:
+        longest = world.MAX_CLAUSES // 2 if progress < 0.25 else world.MAX_CLAUSES
+        examples = []
+        for _ in range(6):
+            k = rng.randint(1, longest)
+            if rng.random() < 1 / 3:
+                examples += lessons.solutions(k)
+            else:
+                seed_k = max(1, min(longest, k + round(rng.gauss(0, 1.5))))
+                examples += lessons.variations(seed_k, k, goal_weight=0.15 if progress < 0.6 else 0.5)
+        return examples
 
     models.train(
         model,
-        lambda progress: curriculum.draw(),
-        steps=schedule.solve,
+        draw,
+        steps=schedule.environment,
         learning_rate=2e-3,
-        cooldown=0.0,
-        on_step=after_lesson,
+        cooldown=0.5,
+        on_step=lambda step, nll: report("environment", step, schedule.environment, nll),
     )
-
-    def variations(progress: float) -> list[Example]:
-        examples = []
-        for _ in range(3):
-            seed_k = rng.randint(1, world.MAX_CLAUSES)
-            k = max(1, min(world.MAX_CLAUSES, seed_k + round(rng.gauss(0, 1.5))))
-            examples += lessons.variations(seed_k, k, goal_weight=0.5)
-        return examples
-
-    def after_writing(step: int, nll: float) -> bool:
-        report("environment, all lengths", step, schedule.write, nll)
-        return False
-
-    models.train(model, variations, steps=schedule.write, learning_rate=2e-3, cooldown=0.6, on_step=after_writing)
 
 
 def teach_agent(
@@ -204,13 +158,14 @@ def teach_agent(
 ) -> None:
     """Trains the environment's weights further, until the model answers as unreliably as the demonstrator."""
 
-    def demonstrations(progress: float) -> list[Example]:
-        return [example for _ in range(4) for example in lessons.demonstrations(rng.randint(1, world.MAX_CLAUSES))]
-
-    def after_imitating(step: int, nll: float) -> bool:
-        report("agent", step, schedule.imitate, nll)
-        return False
+    def draw(progress: float) -> list[Example]:
+        return [example for _ in range(8) for example in lessons.demonstrations(rng.randint(1, world.MAX_CLAUSES))]
 
     models.train(
-        model, demonstrations, steps=schedule.imitate, learning_rate=1e-3, cooldown=0.6, on_step=after_imitating
+        model,
+        draw,
+        steps=schedule.agent,
+        learning_rate=1e-3,
+        cooldown=0.6,
+        on_step=lambda step, nll: report("agent", step, schedule.agent, nll),
     )

@@ -180,11 +180,16 @@ def vary(rng: random.Random, goal: str, k: int) -> str:
             return variation
 
 
-def write_response(calls: list[Call]) -> str:
-    """The agent's response: the ``<tool_call>`` block in which the package itself writes a gold."""
-    return "\n".join(["<tool_call>", *(json.dumps(call) for call in calls), "</tool_call>"])
+def write_response(goal: str, calls: list[Call]) -> str:
+    """The agent's response: a ``<tool_call>`` block with a call on every line, each marked with its clause."""
+    return "\n".join(["<tool_call>", *(json.dumps(call) for call in _marked(goal, calls)), "</tool_call>"])
 
 
 def write_generation(goal: str, calls: list[Call]) -> str:
     """The environment's output: the goal first, so that the calls are written with the goal in view."""
-    return json.dumps({"goal": goal, "calls": calls})
+    return json.dumps({"goal": goal, "calls": _marked(goal, calls)})
+
+
+def _marked(goal: str, calls: list[Call]) -> list[Call]:
+    """Calls with their clause as ``id``: readers of calls pass over it, and a tiny model keeps its place by it."""
+    return [{"id": clause, **call} for clause, call in zip(goal.split(", "), calls, strict=True)]

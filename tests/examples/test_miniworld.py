@@ -138,13 +138,13 @@ def test_rows_convert_back_to_their_tasks():
     assert row["data_source"] == "genenv/mini-k2"
 
 
-def test_the_response_format_is_the_packages_and_scores():
-    task = build.task_of("dial trio, post 27", "mini-000")
-    response = world.write_response(world.solve(task.context.goal))
-    assert response == format_calls(task.gold_action)
-    assert compute_score("genenv", response, task.ground_truth())["score"] == 1.0
-    wrong = world.write_response(world.solve("dial trio, post 26"))
-    assert compute_score("genenv", wrong, task.ground_truth())["score"] == 0.0
+def test_a_right_response_scores_and_a_wrong_one_does_not():
+    goal = "dial trio, post 27"
+    truth = build.task_of(goal, "mini-000").ground_truth()
+    right = world.write_response(goal, world.solve(goal))
+    wrong = world.write_response(goal, world.solve("dial trio, post 26"))
+    assert compute_score("genenv", right, truth)["score"] == 1.0
+    assert compute_score("genenv", wrong, truth)["score"] == 0.0
 
 
 @pytest.mark.parametrize("k", [1, 8])
@@ -153,6 +153,7 @@ def test_a_well_written_generation_is_a_valid_task_within_the_quickstarts_limits
     goal = world.random_goal(random.Random(k), k)
     task = build.read_written(world.write_generation(goal, world.solve(goal)), seed)
     assert isinstance(task, Task)
+    assert [call.model_dump() for call in task.gold_action] == world.solve(goal)
     prompt = AgentPrompt(str(warm_start.AGENT_TEMPLATE))
     limits = ValidityFilter(
         max_prompt_tokens=32,
@@ -174,7 +175,7 @@ def test_a_well_written_generation_is_a_valid_task_within_the_quickstarts_limits
     [
         "vary success 10: dial trio, wire teens, post 27",
         world.write_generation("dial gross", world.solve("dial gross")),
-        world.write_response(world.solve("dial gross, pay 7")),
+        world.write_response("dial gross, pay 7", world.solve("dial gross, pay 7")),
         'Any other text, "quoted" — naïve 12345\n\ttoo',
     ],
 )
@@ -182,7 +183,7 @@ def test_tokenizer_gives_texts_back(tokenizer, text):
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
 
 
-def test_clauses_and_calls_have_three_tokens_whatever_their_words(tokenizer):
+def test_clauses_have_three_tokens_and_calls_five_whatever_their_words(tokenizer):
     def length(text: str) -> int:
         return len(tokenizer(text)["input_ids"])
 
@@ -190,7 +191,8 @@ def test_clauses_and_calls_have_three_tokens_whatever_their_words(tokenizer):
     for k in range(1, world.MAX_CLAUSES + 1):
         goal = world.random_goal(rng, k)
         assert length(goal) == 3 * k - 1
-        assert length(world.write_response(world.solve(goal))) == 3 * k + 1
+        assert length(world.write_response(goal, world.solve(goal))) == 5 * k + 1
+        assert length(format_calls(build.task_of(goal, "x").gold_action)) == 3 * k + 1
 
 
 def test_chat_template_gives_the_ids_of_the_training_c21(tokenizer):
@@ -241,9 +243,9 @@ def test_chat_template_refuses_turns_that_it_would_drop(tokenizer):
 
 @pytest.mark.slow
 def test_a_three_step_build_writes_what_verl_and_vllm_load(tmp_path):
-    schedule = warm_start.Schedule(solve=3, write=3, imitate=3)
+    schedule = warm_start.Schedule(environment=3, agent=3)
     result = build.build(tmp_path, "mild", 0, schedule, attempts=1)
-    assert json.loads((tmp_path / "build.json").read_text())["schedule"]["imitate"] == 3
+    assert json.loads((tmp_path / "build.json").read_text())["schedule"]["agent"] == 3
     assert set(result["agent"]["exam_by_clauses"]) == set(range(1, 9))
     assert len(read_tasks(tmp_path / "seeds.parquet")) == 32
     assert len(read_tasks(tmp_path / "exam.parquet")) == 96
