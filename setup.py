@@ -41,7 +41,7 @@ CPU = [
     "msgspec",
 ]
 GPU = ["verl[vllm,fsdp]==0.9.1"]
-DEV = ["hypothesis>=6.100", "pytest>=8", "ruff>=0.6"]
+DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "ruff>=0.6"]
 
 setup(
     name="genenv_verl",

@@ -3,14 +3,14 @@
 #
 #   --random     run the `random` variant as well (the environment is never trained) and print both tables
 #   --out DIR    where models, checkpoints and pools go (default: quickstart_run)
-#   --epochs N   epochs of co-evolution (default: 6)
+#   --epochs N   epochs of co-evolution (default: 5)
 #
 # Needs Python 3.10-3.12, two cores, 12 GiB of memory and 6 GB of disk. The first call installs into .venv. A call that was
 # interrupted continues where it was when it is made again.
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
-OUT=quickstart_run EPOCHS=6 VARIANTS=(genenv) OVERRIDES=()
+OUT=quickstart_run EPOCHS=5 VARIANTS=(genenv) OVERRIDES=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --random) VARIANTS=(genenv random) ;;

@@ -46,14 +46,16 @@ class Schedule:
     Attributes:
         environment: steps of the environment, six groups of examples each.
         agent: further steps of the agent, eight groups each.
+        short: share of the environment's steps, in [0, 1], that leave out the longer half of the goals.
     """
 
     environment: int
     agent: int
+    short: float = 0.25
 
 
 FULL = Schedule(environment=600, agent=100)
-FAST = Schedule(environment=200, agent=30)
+FAST = Schedule(environment=220, agent=40, short=0.8)
 
 
 class Lessons:
@@ -132,7 +134,7 @@ def teach_environment(
     """
 
     def draw(progress: float) -> list[Example]:
-        longest = world.MAX_CLAUSES // 2 if progress < 0.25 else world.MAX_CLAUSES
+        longest = world.MAX_CLAUSES // 2 if progress < schedule.short else world.MAX_CLAUSES
         examples = []
         for _ in range(6):
             k = rng.randint(1, longest)
