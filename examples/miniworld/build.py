@@ -151,7 +151,7 @@ class Progress:
             print(f"{what}: step {step} of {steps}, loss {nll:.3f}, {left:.0f} s left", flush=True)
 
 
-def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule, *, attempts: int = 4) -> dict[str, Any]:
+def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule, *, attempts: int) -> dict[str, Any]:
     """Builds everything below ``out`` and returns what ``build.json`` holds.
 
     Args:
@@ -223,8 +223,8 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # weights near zero would slow the CPU down
-    schedule = warm_start.FAST if arguments.fast else warm_start.FULL
-    print(_report(build(arguments.out, arguments.world, arguments.seed, schedule)))
+    schedule, attempts = (warm_start.FAST, 1) if arguments.fast else (warm_start.FULL, 4)
+    print(_report(build(arguments.out, arguments.world, arguments.seed, schedule, attempts=attempts)))
 
 
 if __name__ == "__main__":

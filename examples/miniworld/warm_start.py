@@ -55,7 +55,7 @@ class Schedule:
 
 
 FULL = Schedule(environment=600, agent=100)
-FAST = Schedule(environment=220, agent=40, short=0.8)
+FAST = Schedule(environment=200, agent=40, short=0.8)
 
 
 class Lessons:
