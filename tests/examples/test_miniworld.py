@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 
@@ -261,8 +260,3 @@ def test_a_three_step_build_writes_what_verl_and_vllm_load(tmp_path):
         for settings in (config, generation, tokenizer):
             assert settings.eos_token_id == 1
             assert settings.pad_token_id == 0
-
-
-def test_the_script_names_its_options():
-    output = subprocess.run([sys.executable, MINIWORLD / "build.py", "--help"], capture_output=True, text=True)
-    assert "--world {mild,hard}" in output.stdout, output.stderr
