@@ -40,7 +40,8 @@ CPU = [
     "pyzmq",
     "msgspec",
 ]
-GPU = ["verl[vllm,fsdp]==0.9.1"]
+# flash-attn is installed apart, as verl's documentation says: it needs torch to be there when it is built
+GPU = ["verl[vllm]==0.9.1"]
 DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "ruff>=0.6"]
 
 setup(

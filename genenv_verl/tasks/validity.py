@@ -63,6 +63,8 @@ class ValidityFilter:
             adds what it takes.
         allow_checkers: Whether a sandbox can run checkers. Without one they are refused: a checker that cannot be
             tested scores nothing (fail closed).
+        control_tokens: Texts of the tokenizer's special tokens. A chat template turns them into the tokens themselves,
+            so a task that spells one could end the agent's turn or open a system turn.
     """
 
     max_prompt_tokens: int
@@ -71,6 +73,7 @@ class ValidityFilter:
     count_response_tokens: Callable[[str], int]
     seen: Container[str]
     allow_checkers: bool = False
+    control_tokens: frozenset[str] = frozenset()
 
     def check(self, task: Task, seed: Task) -> Rejection | None:
         """The first rule's complaint about a task that the environment wrote from ``seed``, or None if it is valid."""
@@ -120,6 +123,17 @@ def gold_response(task: Task) -> str:
 def checker_can_run(candidate: Candidate) -> str | None:
     if candidate.task.evaluation.kind == "checker" and not candidate.limits.allow_checkers:
         return "no sandbox is configured that could run the checker"
+    return None
+
+
+@rule("control_token")
+def _control_token(candidate: Candidate) -> str | None:
+    context = candidate.task.context
+    texts = [context.goal, context.system, *context.constraints, *(message.content for message in context.history)]
+    texts += [json.dumps(tool.model_dump(), ensure_ascii=False) for tool in context.tools]
+    for token in candidate.limits.control_tokens:
+        if any(token in text for text in texts):
+            return f"the text holds the special token {token!r}"
     return None
 
 

@@ -82,6 +82,20 @@ def repair_tracker(root: Path) -> int | None:
     return step
 
 
+def roll_back(root: Path, step: int) -> None:
+    """Makes ``step`` the last checkpoint: later folders belong to a history that this run leaves.
+
+    Without it a kill in the next save could be followed by a resume from a folder of both histories.
+    """
+    for later in _steps(root):
+        if later > step:
+            unmark(root, later)
+    if checkpoint_folder(root, step).is_dir():
+        write_atomically(root / TRACKER, str(step))
+    else:
+        (root / TRACKER).unlink(missing_ok=True)
+
+
 def unmark(root: Path, step: int) -> None:
     """Takes back the mark of a folder that is about to be written again, after a run was rolled back behind it."""
     (checkpoint_folder(root, step) / COMPLETE_MARK).unlink(missing_ok=True)

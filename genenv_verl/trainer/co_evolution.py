@@ -21,12 +21,13 @@ Plain Python, no verl: the trainer moves tensors, this class decides. One epoch:
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import jinja2
 
 from genenv_verl.config.settings import AlphaSettings, Settings
 from genenv_verl.curriculum.alpha_schedule import AlphaSchedule
@@ -36,14 +37,12 @@ from genenv_verl.curriculum.verdicts import EpochVerdict, judge_epoch
 from genenv_verl.pools.mixture import Mixture, refill
 from genenv_verl.tasks.generation import Rejection, read_generation
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
-from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt
+from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
 from genenv_verl.tasks.records import from_verl_row, to_verl_row
 from genenv_verl.tasks.schema import Generator, Task
 from genenv_verl.tasks.validity import ValidityFilter
 from genenv_verl.trainer.generation import Attempt, Generation
 from genenv_verl.trainer.run_directory import RunDirectory
-
-logger = logging.getLogger(__name__)
 
 
 def alpha_schedule(settings: AlphaSettings) -> AlphaSchedule:
@@ -168,11 +167,15 @@ class CoEvolution:
         response_ids: list[int],
         text: str,
         truncated: bool,
+        problem: str | None = None,
     ) -> Generation:
-        """Turns what the environment wrote into a valid task or a counted rejection."""
+        """Turns what the environment wrote into a valid task or a counted rejection.
+
+        ``problem`` is the reason why nothing was sampled: ``seed_prompt_too_long`` or ``server_error``.
+        """
         outcome: Task | Rejection
         if not response_ids:
-            outcome = Rejection("prompt_too_long" if not prompt_ids else "empty", "the environment wrote nothing")
+            outcome = Rejection(problem or "empty", "the environment wrote nothing")
         else:
             outcome = read_generation(
                 text,
@@ -184,7 +187,11 @@ class CoEvolution:
                 success_threshold=self.settings.success_threshold,
             )
         if isinstance(outcome, Task):
-            outcome = self.validity.check(outcome, request.seed) or outcome
+            try:
+                outcome = self.validity.check(outcome, request.seed) or outcome
+            except (TemplateError, jinja2.TemplateError) as error:
+                # a template of the user's, or the model's chat template, that this task breaks: the run goes on
+                outcome = Rejection("prompt_failed", str(error)[:200])
         if isinstance(outcome, Task):
             self.seen.add(fingerprint(outcome))
         return Generation(
@@ -204,15 +211,16 @@ class CoEvolution:
         self.epoch = epoch
         self.generations = generations
         self.refilled = 0
-        fresh = [index for index, generation in enumerate(generations) if generation.task is not None]
+        places = sum(wanted["fresh"] for wanted in self._wanted)
+        fresh = [index for index, generation in enumerate(generations) if generation.task is not None][:places]
         # rejections are spread over the steps: none of them is left with old tasks only
-        wanted_so_far, places = 0, max(1, sum(wanted["fresh"] for wanted in self._wanted))
+        wanted_so_far = 0
         self.plan = []
         pool_size = len(self.run.d_train)
         for wanted in self._wanted:
-            first = len(fresh) * wanted_so_far // places
+            first = len(fresh) * wanted_so_far // max(1, places)
             wanted_so_far += wanted["fresh"]
-            batch = [("fresh", index) for index in fresh[first : len(fresh) * wanted_so_far // places]]
+            batch = [("fresh", index) for index in fresh[first : len(fresh) * wanted_so_far // max(1, places)]]
             split = refill(wanted, fresh_available=len(batch), pool_size=pool_size)
             self.refilled += split.fresh_missing
             batch += [("pool", index) for index in self.mixture.draw_pool(pool_size, split.counts["pool"])]
@@ -394,9 +402,10 @@ class CoEvolution:
         self.run.cut_back(state["pools"], self.epoch + 1 if finished else self.epoch)
 
     def start_afresh(self) -> None:
-        """Removes what a run that died before its first checkpoint left in the pools: its tasks are written again."""
-        nothing = {"batches": 0, "records": 0, "bytes": 0}
-        self.run.cut_back({"d_train": nothing, "d_env": nothing}, epoch=0)
+        """Begins with empty pools. What a run without a checkpoint left is set aside, not continued."""
+        aside = self.run.set_aside()
+        if aside is not None:
+            print(f"genenv: no checkpoint to resume from; the pools that were there are kept in {aside}", flush=True)
 
 
 def state_to_text(state: dict[str, Any]) -> str:

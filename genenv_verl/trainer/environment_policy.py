@@ -41,7 +41,6 @@ from verl.single_controller.ray import (
 )
 from verl.utils import tensordict_utils as tu
 from verl.utils.config import omega_conf_to_dataclass
-from verl.utils.tokenizer import hf_tokenizer
 
 from genenv_verl.config.settings import RegressionSettings
 from genenv_verl.trainer.co_evolution import Request
@@ -53,13 +52,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Written:
-    """What came back for one request: ids as sampled, empty where the prompt was too long or the server failed."""
+    """What came back for one request: ids as sampled; without any, ``problem`` says why."""
 
     prompt_ids: list[int]
     response_ids: list[int]
     text: str
     truncated: bool
     environment_step: int
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ class EnvironmentPolicy:
         self.regression = regression
         block = config.actor_rollout_ref
         self.rollout = block.rollout
-        self.tokenizer = hf_tokenizer(block.model.path, trust_remote_code=block.model.get("trust_remote_code", False))
+        # as verl builds it: with model.tokenizer_path and model.custom_chat_template
+        self.tokenizer = omega_conf_to_dataclass(block.model).tokenizer
         self.has_reference = trained and regression.kl_coef > 0.0
         role = "actor_rollout_ref" if self.has_reference else "actor_rollout"
         worker_class = RayClassWithInitArgs(
@@ -161,10 +162,14 @@ class EnvironmentPolicy:
 
     async def _sample(self, request: Request) -> Written:
         prompt_ids = self.tokenizer.apply_chat_template(
-            request.messages, add_generation_prompt=True, tokenize=True, return_dict=False
+            request.messages,
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=False,
+            **self.config.data.get("apply_chat_template_kwargs", {}),
         )
         if len(prompt_ids) > self.rollout.prompt_length:
-            return Written([], [], "", False, 0)
+            return Written([], [], "", False, 0, problem="seed_prompt_too_long")
         sampling = {
             "temperature": self.rollout.temperature,
             "top_p": self.rollout.top_p,
@@ -176,7 +181,7 @@ class EnvironmentPolicy:
             output = await self._client.generate(uuid.uuid4().hex, prompt_ids=prompt_ids, sampling_params=sampling)
         except (ray.exceptions.RayError, ValueError, RuntimeError) as error:
             logger.warning("genenv: no task for %s: %s: %.300s", request.task_id, type(error).__name__, error)
-            return Written(prompt_ids, [], "", False, 0)
+            return Written(prompt_ids, [], "", False, 0, problem="server_error")
         response_ids = list(output.token_ids)
         return Written(
             prompt_ids=list(prompt_ids),

@@ -130,7 +130,10 @@ class GenEnvTrainer(PPOTrainerSync):
 
         def count_prompt_tokens(task) -> int:
             messages = self.co_evolution.agent_prompt.messages(task)
-            return len(tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False))
+            options = self.config.data.get("apply_chat_template_kwargs", {})
+            return len(
+                tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False, **options)
+            )
 
         return ValidityFilter(
             max_prompt_tokens=self.config.data.max_prompt_length,
@@ -138,6 +141,8 @@ class GenEnvTrainer(PPOTrainerSync):
             count_prompt_tokens=count_prompt_tokens,
             count_response_tokens=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
             seen=seen,
+            control_tokens=frozenset(tokenizer.all_special_tokens)
+            | {token.content for token in tokenizer.added_tokens_decoder.values() if token.special},
         )
 
     def _setup(self):
@@ -222,6 +227,7 @@ class GenEnvTrainer(PPOTrainerSync):
                     response_ids=answer.response_ids,
                     text=answer.text,
                     truncated=answer.truncated,
+                    problem=answer.problem,
                 )
                 for request, answer in zip(requests, written, strict=True)
             ]
@@ -411,6 +417,8 @@ class GenEnvTrainer(PPOTrainerSync):
                 f"genenv.steps_per_epoch is {self.steps_per_epoch}, but the checkpoint {folder} was written with "
                 f"{state['steps_per_epoch']}: keep the value of the first start"
             )
+        if self.config.trainer.resume_mode == "resume_path":
+            checkpointing.roll_back(self.checkpoint_root, self.global_steps)
         self.environment.load(folder / "environment")
         self.co_evolution.load_state_dict(state["loop"], finished=state["epoch_finished"])
         self._seconds.update(state["timers"]["seconds"])

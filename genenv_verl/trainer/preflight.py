@@ -18,6 +18,7 @@ A Hydra callback, because verl's ``main_ppo`` starts Ray as the first thing that
 
 from __future__ import annotations
 
+import math
 import os
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -155,6 +156,18 @@ def _check_counts(config: DictConfig, settings: Settings) -> None:
         )
     if config.trainer.v1.sampler.get("sync_refill_failed_groups"):
         raise PreflightError("trainer.v1.sampler.sync_refill_failed_groups = True: not supported, an epoch is planned")
+    rollout = config.actor_rollout_ref.rollout
+    if rollout.name != "vllm":
+        raise PreflightError(f"actor_rollout_ref.rollout.name = {rollout.name!r}: the environment needs 'vllm'")
+    if rollout.full_determinism and not settings.seeded_rollouts:
+        raise PreflightError(
+            "actor_rollout_ref.rollout.full_determinism = True: all attempts of a group would get one seed; "
+            "use genenv.seeded_rollouts=true instead"
+        )
+    if OmegaConf.select(config, "actor_rollout_ref.actor.checkpoint.async_save"):
+        raise PreflightError(
+            "actor_rollout_ref.actor.checkpoint.async_save = True: not supported, a save must be complete"
+        )
     if config.algorithm.filter_groups.enable:
         raise PreflightError(
             "algorithm.filter_groups.enable = True: not supported, it would replace tasks of an epoch by others"
@@ -185,7 +198,7 @@ def _notice_of_complete_run(config: DictConfig, settings: Settings, n_seeds: int
         return None
     _check_checkpoint("trainer.default_local_dir", checkpoint_folder(root, done))
     steps = steps_per_epoch(settings, n_seeds, config.data.train_batch_size)
-    total = config.trainer.total_training_steps or steps * config.trainer.total_epochs
+    total = min(config.trainer.total_training_steps or math.inf, steps * config.trainer.total_epochs)
     if done >= total:
         return f"genenv: the run in {root} is complete ({done} of {total} steps); nothing is left to train"
     return None

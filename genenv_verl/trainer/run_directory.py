@@ -48,17 +48,16 @@ class RunDirectory:
 
     def __init__(self, root: Path):
         self.root = root
-        root.mkdir(parents=True, exist_ok=True)
-        self.d_train = Pool(root / "d_train", "d_train")
-        self.d_env = Pool(root / "d_env", "d_env")
+        self._open()
+
+    def _open(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.d_train = Pool(self.root / "d_train", "d_train")
+        self.d_env = Pool(self.root / "d_env", "d_env")
 
     @property
     def epochs_file(self) -> Path:
         return self.root / "epochs.jsonl"
-
-    @property
-    def watchdog_report(self) -> Path:
-        return self.root / "watchdog.txt"
 
     def tasks_file(self, epoch: int) -> Path:
         return self.root / "tasks" / f"epoch_{epoch:04d}.jsonl"
@@ -74,6 +73,23 @@ class RunDirectory:
     def marker(self) -> dict[str, Any]:
         """Where the pools stand: goes into the checkpoint."""
         return {"d_train": self.d_train.marker(), "d_env": self.d_env.marker()}
+
+    def set_aside(self) -> Path | None:
+        """Starts with empty pools; what an earlier run without a checkpoint left is kept beside, as ``genenv.1`` ….
+
+        Returns:
+            Where it went, ``None`` if there was nothing.
+        """
+        if not (len(self.d_train) or len(self.d_env) or self.epochs_file.exists()):
+            return None
+        number = 1
+        while (aside := self.root.with_name(f"{self.root.name}.{number}")).exists():
+            number += 1
+        self.d_train.close()
+        self.d_env.close()
+        self.root.rename(aside)
+        self._open()
+        return aside
 
     def cut_back(self, marker: dict[str, Any], epoch: int) -> None:
         """Goes back to a checkpoint: pools to its marker, epoch lines and task files to those before ``epoch``."""

@@ -204,3 +204,12 @@ def test_a_removal_that_is_cut_off_leaves_no_checkpoint_and_is_finished_later(tm
     assert repair_tracker(tmp_path) is None  # half of step 10 is gone: never resumed from
     save(tmp_path, 30, keep=1)
     assert steps_on_disk(tmp_path) == [30]
+
+
+def test_after_a_roll_back_later_folders_are_no_checkpoints(tmp_path):
+    for step in (5, 10, 15):
+        save(tmp_path, step)
+    checkpointing.roll_back(tmp_path, 5)
+    assert checkpointing.repair_tracker(tmp_path) == 5
+    set_tracker(tmp_path, "")
+    assert checkpointing.repair_tracker(tmp_path) == 5, "also when the tracker breaks"

@@ -17,11 +17,13 @@ import hashlib
 import json
 import random
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
 from genenv_verl.config.settings import read_settings
-from genenv_verl.tasks.prompts import AgentPrompt
+from genenv_verl.pools.pool import Pool
+from genenv_verl.tasks.prompts import AgentPrompt, TemplateError
 from genenv_verl.tasks.records import to_verl_row
 from genenv_verl.tasks.schema import Task
 from genenv_verl.tasks.validity import ValidityFilter
@@ -342,9 +344,10 @@ def test_a_copy_of_another_seed_is_no_task(tmp_path):
 def test_nothing_written_is_told_apart(tmp_path):
     loop = new_loop(tmp_path)
     first, second, *_ = loop.requests(0)
-    too_long = loop.read(first, epoch=0, step=0, prompt_ids=[], response_ids=[], text="", truncated=False)
+    nothing = {"epoch": 0, "step": 0, "response_ids": [], "text": "", "truncated": False}
+    too_long = loop.read(first, prompt_ids=[], problem="seed_prompt_too_long", **nothing)
     silent = loop.read(second, epoch=0, step=0, prompt_ids=[1], response_ids=[], text="", truncated=False)
-    assert (too_long.outcome.reason, silent.outcome.reason) == ("prompt_too_long", "empty")
+    assert (too_long.outcome.reason, silent.outcome.reason) == ("seed_prompt_too_long", "empty")
 
 
 def test_invariant_3_d_env_names_the_step_and_holds_the_environments_own_tokens(tmp_path):
@@ -513,9 +516,24 @@ def test_start_afresh_clears_what_a_run_without_a_checkpoint_left(tmp_path, unin
     loop = new_loop(tmp_path)
     loop.start_afresh()
     assert (len(loop.run.d_train), len(loop.run.d_env)) == (0, 0)
+    kept = Pool(tmp_path / "genenv.1" / "d_train", "d_train")
+    assert len(kept) > 0, "what an earlier run wrote is kept"
     log = play(loop, 1, STEPS, Log())
     assert observed(log, 1, STEPS, 3) == observed(uninterrupted[0], 1, STEPS, 3)
     assert files_of(tmp_path) == uninterrupted[1]
+
+
+def test_a_task_that_breaks_a_template_is_rejected_and_the_run_goes_on(tmp_path):
+    loop = new_loop(tmp_path)
+
+    def fail(task, seed):
+        raise TemplateError("agent.jinja, line 1: list has no element 0")
+
+    loop.validity = SimpleNamespace(check=fail)
+    request = loop.requests(0)[0]
+    text = json.dumps({"goal": "another goal", "calls": []})
+    read = loop.read(request, epoch=0, step=0, prompt_ids=[1], response_ids=[2], text=text, truncated=False)
+    assert read.outcome.reason == "prompt_failed" and "agent.jinja" in read.outcome.detail
 
 
 def test_the_seed_decides_the_run(tmp_path, uninterrupted):

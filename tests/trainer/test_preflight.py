@@ -130,6 +130,9 @@ def test_a_stock_run_needs_no_seeds_and_no_second_attempt(config):
         ("genenv.seeds", [], PreflightError, ["= []", "no seed task"]),
         ("genenv.seeds", None, SettingsError, ["= None", "text | list of text"]),
         ("trainer.v1.trainer_mode", "sync", PreflightError, ["= 'sync'", "'genenv'"]),
+        ("actor_rollout_ref.rollout.full_determinism", True, PreflightError, ["= True", "seeded_rollouts"]),
+        ("actor_rollout_ref.rollout.name", "sglang", PreflightError, ["= 'sglang'", "'vllm'"]),
+        ("data.gen_batch_size", 3, PreflightError, ["= 3", "leave it null"]),
         ("algorithm.filter_groups.enable", True, PreflightError, ["= True", "not supported"]),
     ],
 )
