@@ -32,19 +32,10 @@ SECONDS=0
 echo "genenv: building the miniature world and warm-starting two models (a few minutes)"
 "$PY" "$HERE/miniworld/build.py" --out "$OUT/world"
 
-show_progress() { grep --line-buffered -oE "genenv: .*|Training Progress: .*it\]"; }
 for variant in "${VARIANTS[@]}"; do
   echo "genenv: co-evolution in verl, variant $variant, $EPOCHS epochs; full log: $OUT/$variant.log"
-  set +e
-  bash "$HERE/miniworld/train.sh" "$OUT/world" "$OUT/$variant" genenv.variant="$variant" trainer.total_epochs="$EPOCHS" \
-    ${OVERRIDES[@]+"${OVERRIDES[@]}"} 2>&1 | tee -a "$OUT/$variant.log" | show_progress
-  status=${PIPESTATUS[0]}
-  set -e
-  if (( status != 0 )); then
-    tail -n 40 "$OUT/$variant.log" >&2
-    echo "genenv: the run ended with status $status; the same command continues it" >&2
-    exit "$status"
-  fi
+  run_logged "$OUT/$variant.log" bash "$HERE/miniworld/train.sh" "$OUT/world" "$OUT/$variant" \
+    genenv.variant="$variant" trainer.total_epochs="$EPOCHS" ${OVERRIDES[@]+"${OVERRIDES[@]}"}
 done
 
 "$PY" -m genenv_verl epochs "${VARIANTS[@]/#/$OUT/}"

@@ -37,3 +37,18 @@ export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRAC
 export TOKENIZERS_PARALLELISM=false VLLM_LOGGING_LEVEL="${VLLM_LOGGING_LEVEL:-ERROR}"
 # Ray lowers its workers' priority by default: on a busy laptop the run would starve
 export RAY_worker_niceness="${RAY_worker_niceness:-0}"
+
+# run_logged LOG COMMAND…: everything into LOG, progress on the terminal; a run that fails ends the script with its status.
+run_logged() {
+  local log="$1" status
+  shift
+  set +e
+  "$@" 2>&1 | tee -a "$log" | grep --line-buffered -oE "genenv: .*|Training Progress: .*it\]"
+  status=${PIPESTATUS[0]}
+  set -e
+  if (( status != 0 )); then
+    tail -n 40 "$log" >&2
+    echo "genenv: the run ended with status $status; the same command continues it" >&2
+    exit "$status"
+  fi
+}

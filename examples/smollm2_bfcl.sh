@@ -68,15 +68,8 @@ fi
 [[ -z "$PREPARE_ONLY" ]] || { say "prepared: $OUT/data, $OUT/warm_start"; exit 0; }
 
 say "co-evolution in verl, $EPOCHS epochs (about 15 minutes each); full log: $OUT/run.log"
-set +e
-bash "$EXAMPLE/train.sh" "$OUT/data" "$OUT/warm_start" "$OUT/run" trainer.total_epochs="$EPOCHS" \
-  ${OVERRIDES[@]+"${OVERRIDES[@]}"} 2>&1 | tee -a "$OUT/run.log" | grep --line-buffered -oE "genenv: .*|Training Progress: .*it\]"
-status=${PIPESTATUS[0]}
-set -e
-if (( status != 0 )); then
-  tail -n 40 "$OUT/run.log" >&2
-  exit "$status"
-fi
+run_logged "$OUT/run.log" bash "$EXAMPLE/train.sh" "$OUT/data" "$OUT/warm_start" "$OUT/run" \
+  trainer.total_epochs="$EPOCHS" ${OVERRIDES[@]+"${OVERRIDES[@]}"}
 
 "$PY" -m genenv_verl epochs "$OUT/run"
 echo

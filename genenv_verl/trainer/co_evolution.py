@@ -35,7 +35,7 @@ from genenv_verl.curriculum.difficulty import Attempts
 from genenv_verl.curriculum.history import SuccessHistory
 from genenv_verl.curriculum.verdicts import EpochVerdict, judge_epoch
 from genenv_verl.pools.mixture import Mixture, refill
-from genenv_verl.tasks.generation import Rejection, read_generation
+from genenv_verl.tasks.generation import Rejection, count_rejections, read_generation
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
 from genenv_verl.tasks.records import from_verl_row, to_verl_row
@@ -340,8 +340,6 @@ class CoEvolution:
 
     def summary(self, verdict: EpochVerdict) -> dict[str, Any]:
         """The curriculum's part of the epoch line."""
-        reasons = Counter(g.outcome.reason for g in self.generations if isinstance(g.outcome, Rejection))
-        valid = sum(generation.task is not None for generation in self.generations)
         attempts = [attempt for generation in self.generations for attempt in generation.attempts]
         scored = [attempt for attempt in attempts if attempt.scored]
         texts = Counter(fingerprint(generation.task) for generation in self.generations if generation.task is not None)
@@ -353,11 +351,8 @@ class CoEvolution:
             "acceptance_rate": verdict.acceptance_rate,
             "fallback": verdict.fallback,
             "env_reward_mean": verdict.reward_mean,
-            "generated": len(self.generations),
-            "valid": valid,
-            "valid_fraction": valid / len(self.generations) if self.generations else None,
+            **count_rejections(generation.outcome for generation in self.generations),
             "unique_fraction": len(texts) / len(self.generations) if self.generations else None,
-            "invalid_reasons": dict(sorted(reasons.items())),
             "refilled": self.refilled,
             "unscored": verdict.unscored,
             "zero_variance_groups": verdict.zero_variance_share,

@@ -408,16 +408,18 @@ class GenEnvTrainer(PPOTrainerSync):
         if self.global_steps == 0:
             self.co_evolution.start_afresh()
             return
-        folder = checkpointing.checkpoint_folder(self.checkpoint_root, self.global_steps)
-        if self.config.trainer.resume_mode == "resume_path":
+        rolled_back = self.config.trainer.resume_mode == "resume_path"
+        if rolled_back:
             folder = Path(os.path.abspath(self.config.trainer.resume_from_path))
+        else:
+            folder = checkpointing.checkpoint_folder(self.checkpoint_root, self.global_steps)
         state = json.loads((folder / checkpointing.STATE_FILE).read_text(encoding="utf-8"))
         if state["steps_per_epoch"] != self.steps_per_epoch:
             raise ValueError(
                 f"genenv.steps_per_epoch is {self.steps_per_epoch}, but the checkpoint {folder} was written with "
                 f"{state['steps_per_epoch']}: keep the value of the first start"
             )
-        if self.config.trainer.resume_mode == "resume_path":
+        if rolled_back:
             checkpointing.roll_back(self.checkpoint_root, self.global_steps)
         self.environment.load(folder / "environment")
         self.co_evolution.load_state_dict(state["loop"], finished=state["epoch_finished"])
