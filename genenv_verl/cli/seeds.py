@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""``genenv-verl``: the command line. It needs neither torch nor verl."""
+"""Commands that read seed files."""
 
 from __future__ import annotations
 
@@ -23,32 +23,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from genenv_verl.report.epoch_table import epoch_table, read_epochs
 from genenv_verl.tasks.records import TaskFileError, read_tasks
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="Tools around GenEnv runs. Training itself is started with verl: "
-    "`python -m verl.trainer.main_ppo --config-name genenv …`",
-)
 
-
-@app.command()
-def epochs(runs: Annotated[list[Path], typer.Argument(help="Runs: the folder given as trainer.default_local_dir.")]):
-    """Prints the epochs of one or more runs, finished or going on.
-
-    Example: `genenv-verl epochs quickstart_run/genenv quickstart_run/random`
-    """
-    console = Console(width=160)
-    for run in runs:
-        try:
-            console.print(epoch_table(str(run), read_epochs(run)))
-        except FileNotFoundError as error:
-            raise SystemExit(f"genenv: {error}") from None
-
-
-@app.command("check-seeds")
 def check_seeds(files: Annotated[list[Path], typer.Argument(help="Seed files: verl parquet or JSON Lines of tasks.")]):
     """Reads seed files as a run would and says what is in them, or which rows are broken.
 
