@@ -13,7 +13,7 @@
 # limitations under the License.
 """``genenv-verl``: the command line. It needs neither torch nor verl.
 
-One module a group of commands; a module is imported when the command line starts, so heavy imports belong into functions.
+One module a group of commands; all are imported when the command line starts, so heavy imports belong into functions.
 """
 
 from __future__ import annotations
