@@ -1,0 +1,38 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Five benchmarks, scored like their official scorers. ``get_benchmark`` is the way in; a sixth is a module named here."""
+
+from __future__ import annotations
+
+import importlib
+
+from genenv_verl.benchmarks.base import _REGISTRY, Benchmark
+
+# Scorer names -> the module that registers them. Imported on demand, since some need an extra.
+MODULES: dict[str, str] = {
+    "apibank": "apibank",
+    "alfworld": "alfworld",
+    "bfcl": "bfcl",
+    "bfcl_ast": "bfcl_ast",
+    "bamboogle": "bamboogle",
+    "travelplanner": "travelplanner",
+}
+
+
+def get_benchmark(name: str, **options: object) -> Benchmark:
+    """The benchmark of a name with its options (ValueError with the known names otherwise)."""
+    if name not in MODULES:
+        raise ValueError(f"benchmark {name!r} is unknown; known are {', '.join(MODULES)}")
+    importlib.import_module(f"genenv_verl.benchmarks.{MODULES[name]}")
+    return _REGISTRY[name](**options)

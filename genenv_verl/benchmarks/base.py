@@ -1,0 +1,125 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What a benchmark is: one module with one class, registered by name.
+
+A benchmark reads an official release, cuts its records into single steps (GenEnv's tasks are single-step), builds the
+prompt of a step, reads a model's response and scores it as the official scorer does. It knows no model and no trainer:
+the command line, the evaluation and verl's validation reward all go through the six methods of :class:`Benchmark`.
+
+    release --load--> records --steps--> Step --messages--> prompt --(model)--> response --parse--> answer --score--> Verdict
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from genenv_verl.tasks.schema import Message, Task
+
+Answer = dict[str, Any]
+"""What was answered, in the fields that ``score`` reads (those of the lines of ``genenv-verl score``)."""
+
+
+class ReleaseError(ValueError):
+    """A release that is missing, incomplete or damaged: names the path, and what to download."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a release: all that ``score`` needs beside the answer, and nothing that cannot become JSON.
+
+    It travels as ``reward_model.ground_truth`` of a verl row, so a record is complete in itself; what is too large for
+    that (TravelPlanner's database) is named by its path and read once a process.
+    """
+
+    record_id: str
+    split: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One single-step task of a benchmark.
+
+    Attributes:
+        step_id: Unique within the benchmark; ``record_id`` alone, or with a turn or step number.
+        record: What ``score`` reads.
+        task: The step as GenEnv's task instance: context, goal, tools, gold. It is what becomes a training seed.
+        answer_fields: Fields of the answer that are known before the model is asked (``turn``, ``history`` …).
+    """
+
+    step_id: str
+    record: Record
+    task: Task
+    answer_fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The score of one answer in [0, 1], the reason in one word or short phrase (``ok`` for a success), and what the
+    official scorer reports beside it (``f1``, TravelPlanner's constraints …)."""
+
+    score: float
+    reason: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Benchmark(ABC):
+    """One benchmark. Subclasses have no state beyond their options and caches, and are registered with ``@register``.
+
+    Attributes:
+        name: Its name on the command line, in ``data_source`` and in tables.
+        download: One line that says what to download, and from where, when a release is missing.
+    """
+
+    name: ClassVar[str]
+    download: ClassVar[str]
+
+    @abstractmethod
+    def load(self, source: Path | None) -> list[Record]:
+        """Reads a release folder; None where the release comes with an installed package. Raises ReleaseError."""
+
+    @abstractmethod
+    def steps(self, records: Iterable[Record]) -> Iterable[Step]:
+        """Cuts records into single steps, in a fixed order. Options (history shown …) are the instance's."""
+
+    @abstractmethod
+    def messages(self, step: Step) -> list[Message]:
+        """The prompt of a step in the shared tool-calling harness."""
+
+    @abstractmethod
+    def parse(self, step: Step, response: str) -> Answer:
+        """The answer fields of a response. Never raises: what cannot be read is an answer that scores 0."""
+
+    @abstractmethod
+    def score(self, record: Record, answer: Mapping[str, Any]) -> Verdict:
+        """The official score of an answer. Never raises because of the answer: a crash of the official code is a 0."""
+
+    @abstractmethod
+    def aggregate(self, verdicts: Sequence[tuple[Record, Verdict]]) -> dict[str, float]:
+        """The benchmark's official figures in [0, 1] by name; ``score`` is the one of the paper's table."""
+
+
+_REGISTRY: dict[str, type[Benchmark]] = {}
+
+
+def register(benchmark: type[Benchmark]) -> type[Benchmark]:
+    """Class decorator: makes a benchmark known under its name (ValueError if the name is taken)."""
+    if benchmark.name in _REGISTRY:
+        raise ValueError(f"a benchmark named {benchmark.name!r} is registered already")
+    _REGISTRY[benchmark.name] = benchmark
+    return benchmark
