@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Five benchmarks, scored like their official scorers. ``get_benchmark`` is the way in; a sixth is a module named here."""
+"""Five benchmarks, scored like their official scorers; a sixth is one module, named here."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ A benchmark reads an official release, cuts its records into single steps (GenEn
 prompt of a step, reads a model's response and scores it as the official scorer does. It knows no model and no trainer:
 the command line, the evaluation and verl's validation reward all go through the six methods of :class:`Benchmark`.
 
-    release --load--> records --steps--> Step --messages--> prompt --(model)--> response --parse--> answer --score--> Verdict
+    release --load--> records --steps--> Step --messages--> prompt --(model)--> response --parse--> answer --score-->
 """
 
 from __future__ import annotations
