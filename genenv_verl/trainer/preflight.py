@@ -34,6 +34,7 @@ from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateEr
 from genenv_verl.tasks.records import TaskFileError, read_tasks
 from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tracked_step
 from genenv_verl.trainer.co_evolution import steps_per_epoch
+from genenv_verl.trainer.run_directory import RunInUse, lock_run
 
 VERL_VERSION = "0.9.1"
 # the plug-in touches internals of these: other versions are refused, not tried
@@ -51,6 +52,10 @@ class Preflight(Callback):
         # Hydra turns exceptions of a callback into warnings; SystemExit is none of those that it catches
         try:
             notice = check_run(config)
+            if notice is None and config.genenv.variant != "grpo":
+                lock_run(Path(os.path.abspath(config.trainer.default_local_dir)))
+        except RunInUse as error:
+            raise SystemExit(f"genenv: trainer.default_local_dir: {error}") from None
         except (PreflightError, SettingsError, TaskFileError, TemplateError, OmegaConfBaseException) as error:
             faults = str(error).strip().replace("\n", "\n  ")
             raise SystemExit(f"genenv: this run cannot start\n  {faults}") from None

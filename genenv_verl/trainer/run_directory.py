@@ -15,6 +15,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -37,6 +39,32 @@ def write_atomically(path: Path, text: str) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+class RunInUse(RuntimeError):
+    """Another process works in the run directory."""
+
+
+def lock_run(root: Path) -> int:
+    """Claims a run's folder until this process ends, however it ends.
+
+    Returns:
+        The descriptor of the lock; closing it gives the folder free.
+
+    Raises:
+        RunInUse: Another process has it; two runs in one folder would write into the same pools.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    lock = os.open(root / "genenv.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise RunInUse(f"another process is running in {root}: end it, or give another folder") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):  # a file system without locks
+            raise
+    return lock
 
 
 class RunDirectory:

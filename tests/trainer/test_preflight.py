@@ -286,6 +286,12 @@ def test_the_callback_ends_the_program_with_the_faults(config):
     ]
 
 
+def test_two_runs_do_not_share_a_folder(config):
+    Preflight().on_job_start(config)
+    with pytest.raises(SystemExit, match=r"trainer\.default_local_dir: another process is running in"):
+        Preflight().on_job_start(config)
+
+
 def test_an_interpolation_that_leads_nowhere_ends_the_program(config):
     config.genenv.seeds = "${data.no_such_key}"
     with pytest.raises(SystemExit, match="no_such_key"):

@@ -13,11 +13,13 @@
 # limitations under the License.
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
 from genenv_verl.trainer import run_directory
-from genenv_verl.trainer.run_directory import RunDirectory, write_atomically
+from genenv_verl.trainer.run_directory import RunDirectory, RunInUse, lock_run, write_atomically
 
 
 def traces(step, count=2):
@@ -159,3 +161,16 @@ def test_a_cut_back_that_is_cut_off_is_finished_by_the_next_start(run, monkeypat
     assert [record["id"] for record in reopened.d_train] == ["1-0", "1-1"]
     assert [record["id"] for record in reopened.d_env] == ["1-0", "1-1"]
     assert epoch_lines(reopened) == [] and list((run.root / "tasks").iterdir()) == []
+
+
+def test_a_second_process_is_kept_out_until_the_first_ends(tmp_path):
+    module = "genenv_verl.trainer.run_directory"
+    lock_again = f"import pathlib, {module}; {module}.lock_run(pathlib.Path({str(tmp_path)!r}))"
+    lock = lock_run(tmp_path)
+    second = subprocess.run([sys.executable, "-c", lock_again], capture_output=True, text=True)
+    assert second.returncode != 0 and "RunInUse: another process is running in" in second.stderr
+    with pytest.raises(RunInUse):
+        lock_run(tmp_path)
+    os.close(lock)
+    subprocess.run([sys.executable, "-c", lock_again], check=True)
+    os.close(lock_run(tmp_path))
