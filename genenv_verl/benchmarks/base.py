@@ -15,7 +15,7 @@
 
 A benchmark reads an official release, cuts its records into single steps (GenEnv's tasks are single-step), builds the
 prompt of a step, reads a model's response and scores it as the official scorer does. It knows no model and no trainer:
-the command line, the evaluation and verl's validation reward all go through the six methods of :class:`Benchmark`.
+the command line, the evaluation and verl's validation reward all go through the methods of :class:`Benchmark`.
 
     release --load--> records --steps--> Step --messages--> prompt --(model)--> response --parse--> answer --score-->
 """
@@ -23,11 +23,13 @@ the command line, the evaluation and verl's validation reward all go through the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from genenv_verl.benchmarks.harness import Harness
 from genenv_verl.tasks.schema import Message, Task
 
 Answer = dict[str, Any]
@@ -84,10 +86,13 @@ class Benchmark(ABC):
     Attributes:
         name: Its name on the command line, in ``data_source`` and in tables.
         download: One line that says what to download, and from where, when a release is missing.
+        official_counts: How many ``counts`` finds in the official release, by split; a split that is not named here may
+            hold any number.
     """
 
     name: ClassVar[str]
     download: ClassVar[str]
+    official_counts: ClassVar[Mapping[str, int]] = {}
 
     @abstractmethod
     def load(self, source: Path | None) -> list[Record]:
@@ -97,9 +102,9 @@ class Benchmark(ABC):
     def steps(self, records: Iterable[Record]) -> Iterable[Step]:
         """Cuts records into single steps, in a fixed order. Options (history shown …) are the instance's."""
 
-    @abstractmethod
-    def messages(self, step: Step) -> list[Message]:
-        """The prompt of a step in the shared tool-calling harness."""
+    def messages(self, step: Step, harness: Harness | None = None) -> list[Message]:
+        """The prompt of a step, in the shared tool-calling harness or in another style or budget."""
+        return (harness or Harness()).messages(step.task.context)
 
     @abstractmethod
     def parse(self, step: Step, response: str) -> Answer:
@@ -112,6 +117,20 @@ class Benchmark(ABC):
     @abstractmethod
     def aggregate(self, verdicts: Sequence[tuple[Record, Verdict]]) -> dict[str, float]:
         """The benchmark's official figures in [0, 1] by name; ``score`` is the one of the paper's table."""
+
+    def episode(self, record: Record) -> str:
+        """The episode of a record. Episodes are kept whole when records are set apart for training: the history of a
+        later step holds the gold of an earlier one."""
+        return record.record_id
+
+    def defect(self, record: Record) -> str | None:
+        """Why a record is no fair question (its gold is broken …), or None. It is scored all the same, as the official
+        scorer does, but never becomes a training seed."""
+        return None
+
+    def counts(self, records: Sequence[Record]) -> dict[str, int]:
+        """What is counted of a release, by split: records, unless the benchmark counts something else."""
+        return dict(Counter(record.split for record in records))
 
 
 _REGISTRY: dict[str, type[Benchmark]] = {}
