@@ -21,11 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from genenv_verl.tasks import validity
 from genenv_verl.tasks.generation import count_rejections, read_generation
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
 from genenv_verl.tasks.schema import Generator, Task
-from genenv_verl.tasks.validity import ValidityFilter, gold_response, rule
+from genenv_verl.tasks.validity import ValidityFilter, gold_response, registry, rule
 
 SEARCH = {
     "name": "search",
@@ -325,7 +324,7 @@ def test_the_gold_response_is_what_the_agent_would_write():
 
 
 def test_a_new_rule_is_one_function(monkeypatch):
-    monkeypatch.setattr(validity, "RULES", dict(validity.RULES))
+    monkeypatch.setattr(registry, "RULES", dict(registry.RULES))
 
     @rule("shouting")
     def goal_is_not_all_capitals(candidate):

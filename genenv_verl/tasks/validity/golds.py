@@ -1,0 +1,90 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Rules on the gold: it fits the response, says something and does not stand in its own prompt."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+from genenv_verl.tasks.novelty import normalise_text
+from genenv_verl.tasks.schema import Task, ToolCall
+from genenv_verl.tasks.tool_calls import format_calls
+from genenv_verl.tasks.validity.registry import Candidate, rule
+
+
+def gold_response(task: Task) -> str:
+    """The text with which the agent would solve the task; empty if the task names no gold."""
+    return format_calls(task.gold_action) if task.gold_action else task.evaluation.reference or ""
+
+
+@rule("gold_too_long")
+def gold_fits_the_response(candidate: Candidate) -> str | None:
+    count = candidate.limits.count_response_tokens(gold_response(candidate.task))
+    if count > candidate.limits.max_response_tokens:
+        return f"{count} tokens, at most {candidate.limits.max_response_tokens}"
+    return None
+
+
+@rule("reference_too_short")
+def reference_says_something(candidate: Candidate) -> str | None:
+    reference = candidate.task.evaluation.reference
+    if reference is not None and not any(character.isalnum() for character in reference):
+        return f"the reference {reference[:40]!r} has neither a letter nor a digit"
+    return None
+
+
+@rule("gold_in_prompt")
+def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
+    """A task whose prompt spells out its gold measures copying.
+
+    Looked for are the gold's calls, as JSON or as a call expression, and in the goal also the bare arguments object.
+    """
+    context = candidate.task.context
+    texts = (context.goal, context.system, *context.constraints, *(message.content for message in context.history))
+    # Only these can hold a serialised call.
+    prompts = [_squeeze(text) for text in texts if "{" in text or "(" in text]
+    if prompts:
+        for call in candidate.task.gold_action or ():
+            if any(form in prompt for form in _spellings(call) for prompt in prompts):
+                return f"the call of {call.name} stands in the prompt"
+            if call.arguments and any(form in _squeeze(context.goal) for form in _argument_spellings(call)):
+                return f"the arguments of {call.name} stand in the goal"
+    reference = normalise_text(candidate.task.evaluation.reference or "")
+    # A short reference ("yes", "Rome or Paris") stands in many a fair question.
+    if len(reference) >= 24 and any(reference in normalise_text(text) for text in texts):
+        return "the reference answer stands in the prompt"
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _squeeze(text: str) -> str:
+    """The text without blanks and with one kind of quote: how a serialised value is set does not matter."""
+    return "".join(text.split()).replace("'", '"')
+
+
+def _argument_spellings(call: ToolCall) -> set[str]:
+    return {
+        _squeeze(json.dumps(call.arguments, ensure_ascii=False, sort_keys=sort_keys)) for sort_keys in (False, True)
+    }
+
+
+def _spellings(call: ToolCall) -> set[str]:
+    named = {
+        f'"name":"{call.name}","{key}":{arguments}'
+        for arguments in _argument_spellings(call)
+        for key in ("arguments", "parameters")
+    }
+    keywords = ",".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call.arguments.items())
+    return named | {_squeeze(f"{call.name}({keywords})")}
