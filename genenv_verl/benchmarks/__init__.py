@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 
 from genenv_verl.benchmarks.base import _REGISTRY, Benchmark
 
@@ -31,8 +32,17 @@ MODULES: dict[str, str] = {
 
 
 def get_benchmark(name: str, **options: object) -> Benchmark:
-    """The benchmark of a name with its options (ValueError with the known names otherwise)."""
+    """The benchmark of a name with its options.
+
+    Raises:
+        ValueError: The name, an option or its value is unknown; the message names those that are known.
+    """
     if name not in MODULES:
         raise ValueError(f"benchmark {name!r} is unknown; known are {', '.join(MODULES)}")
     importlib.import_module(f"genenv_verl.benchmarks.{MODULES[name]}")
+    known = inspect.signature(_REGISTRY[name]).parameters
+    for option in options:
+        if option not in known:
+            has = f"known are {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"benchmark {name} has no option {option!r}; {has}")
     return _REGISTRY[name](**options)

@@ -116,7 +116,8 @@ class Benchmark(ABC):
 
     @abstractmethod
     def aggregate(self, verdicts: Sequence[tuple[Record, Verdict]]) -> dict[str, float]:
-        """The benchmark's official figures in [0, 1] by name; ``score`` is the one of the paper's table."""
+        """The benchmark's official figures in [0, 1] by name; ``score`` is the one of the paper's table. Empty without
+        verdicts. A verdict without details (the scorer itself failed) is a failed answer."""
 
     def episode(self, record: Record) -> str:
         """The episode of a record. Episodes are kept whole when records are set apart for training: the history of a

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import typer
 
-from genenv_verl.cli import runs, seeds
+from genenv_verl.cli import benchmarks, runs, seeds
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,3 +30,4 @@ app = typer.Typer(
 )
 app.command("epochs")(runs.epochs)
 app.command("check-seeds")(seeds.check_seeds)
+app.command("score")(benchmarks.score)

@@ -1,0 +1,80 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Commands around benchmark releases: score answers, prepare data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from genenv_verl.benchmarks import MODULES, get_benchmark
+from genenv_verl.benchmarks.base import Benchmark, ReleaseError
+
+_Name = Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of {', '.join(MODULES)}.")]
+_Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of the benchmark; may be given several times."),
+]
+
+
+def score(
+    benchmark: _Name,
+    outputs: Annotated[Path, typer.Option(help="Answers: JSON Lines with `id`, `record_id` and the answer's fields.")],
+    out: Annotated[Path, typer.Option(help="Verdicts: JSON Lines with `id`, `score` and `reason`, in the same order.")],
+    data: Annotated[
+        Path | None, typer.Option(help="The benchmark's folder; not needed where its release is an installed package.")
+    ] = None,
+    summary: Annotated[bool, typer.Option("--summary", help="Print the aggregate as JSON.")] = False,
+    option: _Options = None,
+):
+    """Scores answers as the official scorer does.
+
+    Example: `genenv-verl score apibank --data ToolRL/benchmarks/API-Bank --outputs answers.jsonl --out verdicts.jsonl`
+    """
+    from genenv_verl.benchmarks.scoring import score_file
+
+    scorer = _benchmark(benchmark, option)
+    try:
+        records = scorer.load(data)
+        result = score_file(scorer, records, outputs, out)
+    except (ReleaseError, OSError) as error:
+        raise SystemExit(f"genenv: {error}") from None
+    for reason, count in result.unattributed.items():
+        typer.echo(f"genenv: {count} of {result.lines} lines of {outputs}: {reason}; they count nowhere", err=True)
+    for fault in result.scorer_errors:
+        typer.echo(
+            f"genenv: the scorer failed at {fault['id']} (record {fault['record_id']}): {fault['error']}", err=True
+        )
+    if summary:
+        typer.echo(json.dumps(result.as_dict(scorer, len(records)), indent=1))
+
+
+def _benchmark(name: str, options: list[str] | None) -> Benchmark:
+    """The benchmark with the options of the command line; values are JSON where they can be, else text."""
+    values: dict[str, Any] = {}
+    for option in options or ():
+        key, equals, text = option.partition("=")
+        if not equals:
+            raise SystemExit(f"genenv: --option {option}: write it as NAME=VALUE")
+        try:
+            values[key] = json.loads(text)
+        except ValueError:
+            values[key] = text
+    try:
+        return get_benchmark(name, **values)
+    except ValueError as error:
+        raise SystemExit(f"genenv: {error}") from None
