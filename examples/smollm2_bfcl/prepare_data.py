@@ -36,6 +36,7 @@ from conversations import Conversations, Messages, environment_answer
 from split import split_by_tools
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt
 from genenv_verl.tasks.records import write_tasks
@@ -57,6 +58,7 @@ def make_limits(tokenizer: PreTrainedTokenizerBase, agent_prompt: AgentPrompt) -
         count_prompt_tokens=lambda task: count_tokens(tokenizer, agent_prompt.messages(task)),
         count_response_tokens=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
         seen=SeenTasks(),
+        solves=is_solved,
     )
 
 

@@ -49,6 +49,7 @@ from verl.utils.dataset.rl_dataset import collate_fn
 from genenv_verl.config.environment import environment_config
 from genenv_verl.config.settings import read_settings
 from genenv_verl.curriculum.epochs import epoch_of_step
+from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
 from genenv_verl.tasks.validity import ValidityFilter
 from genenv_verl.trainer import checkpointing
@@ -141,6 +142,7 @@ class GenEnvTrainer(PPOTrainerSync):
             count_prompt_tokens=count_prompt_tokens,
             count_response_tokens=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
             seen=seen,
+            solves=is_solved,
             control_tokens=frozenset(tokenizer.all_special_tokens)
             | {token.content for token in tokenizer.added_tokens_decoder.values() if token.special},
         )

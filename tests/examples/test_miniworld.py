@@ -34,6 +34,7 @@ import warm_start  # noqa: E402
 import world  # noqa: E402
 
 from genenv_verl.rewards.compute_score import compute_score  # noqa: E402
+from genenv_verl.rewards.solved import is_solved  # noqa: E402
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt  # noqa: E402
 from genenv_verl.tasks.records import from_verl_row, read_tasks, to_verl_row  # noqa: E402
 from genenv_verl.tasks.schema import Task  # noqa: E402
@@ -162,6 +163,7 @@ def test_a_well_written_generation_is_a_valid_task_within_the_quickstarts_limits
         ),
         count_response_tokens=lambda text: len(tokenizer(text)["input_ids"]),
         seen=frozenset(),
+        solves=is_solved,
     )
     assert limits.check(task, seed) is None
 

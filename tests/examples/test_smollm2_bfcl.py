@@ -33,6 +33,7 @@ from split import split_by_tools  # noqa: E402
 from variations import Values, find_slots, join, substitute  # noqa: E402
 
 from genenv_verl.rewards.agent_reward import score_response  # noqa: E402
+from genenv_verl.rewards.solved import is_solved  # noqa: E402
 from genenv_verl.tasks.generation import read_generation  # noqa: E402
 from genenv_verl.tasks.novelty import SeenTasks  # noqa: E402
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt  # noqa: E402
@@ -47,6 +48,7 @@ LIMITS = ValidityFilter(
     count_prompt_tokens=lambda task: 1,
     count_response_tokens=lambda text: len(text.split()),
     seen=SeenTasks(),
+    solves=is_solved,
 )
 
 

@@ -21,8 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.generation import count_rejections, read_generation
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
+from genenv_verl.tasks.sandbox.base import Unavailable
 from genenv_verl.tasks.schema import Generator, Task
 from genenv_verl.tasks.validity import ValidityFilter, gold_response, registry, rule
 
@@ -76,6 +78,7 @@ def make_filter(**settings_: Any) -> ValidityFilter:
         "count_prompt_tokens": lambda task: len(task.context.goal.split()),
         "count_response_tokens": lambda text: len(text.split()),
         "seen": SeenTasks(),
+        "solves": is_solved,
     }
     return ValidityFilter(**{**defaults, **settings_})
 
@@ -117,8 +120,8 @@ def test_a_sound_task_is_valid():
         (make_task(goal="Why? " + " ".join(map(str, range(1000)))), "prompt_too_long"),
         (make_task(calls=[]), "indiscriminate"),
         (make_task(answer="!?"), "reference_too_short"),
-        (make_task(answer="I'm sorry, but I can't help with that!", threshold=0.8), "indiscriminate"),
-        (make_task("Say: Rome is in Italy", answer="Rome is in Italy", threshold=0.8), "indiscriminate"),
+        (make_task(answer="I'm sorry, but I can't help with that!", threshold=0.8), "reference_undiscriminating"),
+        (make_task("Say: Rome is in Italy", answer="Rome is in Italy", threshold=0.8), "reference_undiscriminating"),
         (make_task(tools=[SEARCH, SEARCH]), "bad_tool_schema"),
     ],
 )
@@ -310,7 +313,7 @@ def test_checkers_are_refused_without_a_sandbox():
     checker = {"evaluation": {"kind": "checker", "checker": "def check(answer): return True"}}
     task = Task.model_validate({**make_task().model_dump(), **checker})
     assert reason(task) == "checker_unavailable"
-    assert reason(task, allow_checkers=True) is None
+    assert reason(task, checkers=Unavailable("bubblewrap is missing")) == "checker_unavailable"
 
 
 def test_no_call_is_a_valid_gold_where_the_seed_has_it():

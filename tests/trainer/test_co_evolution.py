@@ -23,6 +23,7 @@ import pytest
 
 from genenv_verl.config.settings import read_settings
 from genenv_verl.pools.pool import Pool
+from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.prompts import AgentPrompt, TemplateError
 from genenv_verl.tasks.records import to_verl_row
 from genenv_verl.tasks.schema import Task
@@ -77,6 +78,7 @@ def new_loop(root, rows=None, **block):
             count_prompt_tokens=lambda task: len(task.context.goal.split()),
             count_response_tokens=lambda text: len(text.split()),
             seen=seen,
+            solves=is_solved,
         )
 
     return CoEvolution(

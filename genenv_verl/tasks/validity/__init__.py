@@ -20,20 +20,23 @@ A new rule is a function that looks at a ``Candidate`` and returns what is wrong
         return "the goal is all capitals" if candidate.task.context.goal.isupper() else None
 
 Rules run in the order of their registration and the first complaint counts. The modules below are imported in that
-order: the cheap rules, and those that bound the size of what the others read, stand first.
+order: the cheap rules, and those that bound the size of what the others read, stand first. A run loads rules of its own
+with ``genenv.validity_rules``.
 """
 
 # isort: off
-from genenv_verl.tasks.validity.registry import RULES, Candidate, ValidityFilter, rule
+from genenv_verl.tasks.validity.registry import RULES, Candidate, ValidityFilter, load_rules, rule
 from genenv_verl.tasks.validity import texts
 from genenv_verl.tasks.validity import duplicates
 from genenv_verl.tasks.validity import golds
 from genenv_verl.tasks.validity import tools
 from genenv_verl.tasks.validity import evaluations
 from genenv_verl.tasks.validity import prompts
+from genenv_verl.tasks.validity import self_tests
 
 # isort: on
-from genenv_verl.tasks.validity.golds import gold_is_not_in_the_prompt, gold_response
+from genenv_verl.tasks.self_test import gold_response
+from genenv_verl.tasks.validity.golds import gold_is_not_in_the_prompt
 from genenv_verl.tasks.validity.tools import (
     gold_satisfies_the_tool_schemas,
     gold_uses_declared_tools,
@@ -51,8 +54,10 @@ __all__ = [
     "gold_satisfies_the_tool_schemas",
     "gold_uses_declared_tools",
     "golds",
+    "load_rules",
     "prompts",
     "rule",
+    "self_tests",
     "texts",
     "tool_schemas_are_sound",
     "tools",

@@ -19,14 +19,9 @@ import functools
 import json
 
 from genenv_verl.tasks.novelty import normalise_text
-from genenv_verl.tasks.schema import Task, ToolCall
-from genenv_verl.tasks.tool_calls import format_calls
+from genenv_verl.tasks.schema import ToolCall
+from genenv_verl.tasks.self_test import gold_response
 from genenv_verl.tasks.validity.registry import Candidate, rule
-
-
-def gold_response(task: Task) -> str:
-    """The text with which the agent would solve the task; empty if the task names no gold."""
-    return format_calls(task.gold_action) if task.gold_action else task.evaluation.reference or ""
 
 
 @rule("gold_too_long")

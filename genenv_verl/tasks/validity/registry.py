@@ -15,11 +15,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from genenv_verl.tasks.generation import Rejection
+from genenv_verl.tasks.sandbox.base import CheckerBackend
 from genenv_verl.tasks.schema import Task
+from genenv_verl.tasks.self_test import Solves
 
 
 @dataclass(frozen=True)
@@ -33,8 +39,10 @@ class ValidityFilter:
         count_response_tokens: Counts the tokens of a response text.
         seen: The fingerprints of this epoch's tasks and of the pools, usually a ``SeenTasks``. Read only: the caller
             adds what it takes.
-        allow_checkers: Whether a sandbox can run checkers. Without one they are refused: a checker that cannot be
-            tested scores nothing (fail closed).
+        solves: R_agent as the run applies it. With it the gold and, for reference answers, the wrong answers of the
+            self-test are tried.
+        checkers: What runs checkers. Without it they are refused: a checker that cannot be tested scores nothing (fail
+            closed).
         control_tokens: Texts of the tokenizer's special tokens. A chat template turns them into the tokens themselves,
             so a task that spells one could end the agent's turn or open a system turn.
     """
@@ -44,15 +52,17 @@ class ValidityFilter:
     count_prompt_tokens: Callable[[Task], int]
     count_response_tokens: Callable[[str], int]
     seen: Container[str]
-    allow_checkers: bool = False
+    solves: Solves
+    checkers: CheckerBackend | None = None
     control_tokens: frozenset[str] = frozenset()
 
     def check(self, task: Task, seed: Task) -> Rejection | None:
         """The first rule's complaint about a task that the environment wrote from ``seed``, or None if it is valid."""
         candidate = Candidate(task, seed, self)
         for reason, complaint_about in RULES.items():
-            if (detail := complaint_about(candidate)) is not None:
-                return Rejection(reason, detail)
+            complaint = complaint_about(candidate)
+            if complaint is not None:
+                return complaint if isinstance(complaint, Rejection) else Rejection(reason, complaint)
         return None
 
 
@@ -65,7 +75,8 @@ class Candidate:
     limits: ValidityFilter
 
 
-Rule = Callable[[Candidate], str | None]
+Rule = Callable[[Candidate], str | Rejection | None]
+"""What is wrong with a candidate, or None. A rule that tells several faults apart returns a ``Rejection`` itself."""
 
 RULES: dict[str, Rule] = {}
 
@@ -84,3 +95,33 @@ def rule(reason: str) -> Callable[[Rule], Rule]:
         return function
 
     return register
+
+
+def load_rules(modules: Iterable[str]) -> None:
+    """Imports modules that register further rules; each of them once, however often it is named.
+
+    Args:
+        modules: Importable names (``my_project.rules``) or paths of Python files (``rules/shouting.py``).
+
+    Raises:
+        ValueError: A module is not there, fails, or brings a reason that exists already.
+    """
+    for name in modules:
+        try:
+            _import(name)
+        except (ImportError, OSError, SyntaxError) as error:
+            raise ValueError(f"genenv.validity_rules: {name!r} cannot be imported: {error}") from error
+
+
+def _import(name: str) -> None:
+    if not name.endswith(".py"):
+        importlib.import_module(name)
+        return
+    path = Path(name).resolve()
+    known = f"genenv_rules:{path}"
+    if known in sys.modules:
+        return
+    spec = importlib.util.spec_from_file_location(known, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[known] = module
