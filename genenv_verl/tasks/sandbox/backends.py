@@ -15,10 +15,26 @@
 
 from __future__ import annotations
 
+import logging
+
 from genenv_verl.tasks.sandbox.base import CheckerBackend, Unavailable
+from genenv_verl.tasks.sandbox.jail import JailUnavailable
+from genenv_verl.tasks.sandbox.local import LocalBackend
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
+
+logger = logging.getLogger(__name__)
 
 
 def open_backend(settings: SandboxSettings) -> CheckerBackend:
-    """Opens what runs checkers on this machine; ``Unavailable`` where nothing can run them safely (fail closed)."""
-    return Unavailable("no sandbox is built in yet")
+    """Opens what runs checkers: Sandbox Fusion if its address is given, else the local jail.
+
+    Where the machine cannot isolate, the result is ``Unavailable`` (fail closed), unless the settings accept the
+    danger.
+    """
+    try:
+        return LocalBackend(settings)
+    except JailUnavailable as error:
+        if not settings.run_checkers_without_isolation_i_accept_the_danger:
+            return Unavailable(str(error))
+    logger.warning("checkers written by a language model run WITHOUT ISOLATION: they may do whatever this user may do")
+    return LocalBackend(settings, isolated=False)

@@ -1,0 +1,103 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The program that runs checkers in the jail: see ``base`` for what a checker is.
+
+A request is ``{"source": …, "answer": …}``, the reply ``{"accepted": true | false}``.
+"""
+
+# What checkers may import: nothing else of Python is within their reach.
+# ruff: noqa: F401
+from __future__ import annotations
+
+import _strptime
+import ast
+import base64
+import binascii
+import bisect
+import calendar
+import collections.abc
+import contextlib
+import copy
+import dataclasses
+import datetime
+import decimal
+import difflib
+import encodings.aliases
+import encodings.ascii
+import encodings.latin_1
+import encodings.utf_8_sig
+import encodings.utf_16
+import enum
+import fnmatch
+import fractions
+import functools
+import heapq
+import html
+import io
+import itertools
+import json
+import math
+import numbers
+import operator
+import os
+import pathlib
+import random
+import re
+import statistics
+import string
+import struct
+import sys
+import textwrap
+import time
+import traceback
+import types
+import typing
+import unicodedata
+import urllib.parse
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from genenv_verl.tasks.sandbox.base import ENTRY_POINT
+from genenv_verl.tasks.sandbox.sealed import Step
+
+_ANSWER = "__answer__"
+
+
+def steps(request: dict[str, Any]) -> Sequence[Step]:
+    """The checker's life: its source is read and run, then its entry point is called with the answer."""
+    source, answer = request["source"], request["answer"]
+    names = {"__name__": "checker"}
+    return [
+        ("parsed", compile, (source, "<checker>", "exec")),
+        ("defined", exec, (source, names)),
+        ("entry_point", eval, (ENTRY_POINT, names)),
+        ("verdict", eval, (f"{ENTRY_POINT}({_ANSWER})", names, {_ANSWER: answer})),
+    ]
+
+
+def reply(results: dict[str, Any], raised: bytes) -> bytes:
+    """The verdict, or why there is none. Foreign code has run: nothing but literals and ``is`` may be used here."""
+    if "verdict" in results:
+        verdict = results["verdict"]
+        if verdict is True:
+            return b'+{"accepted": true}'
+        return b'+{"accepted": false}' if verdict is False else b"-bad_verdict"
+    if "parsed" not in results:
+        return b"-syntax_error " + raised
+    if raised == b"MemoryError":
+        return b"-memory"
+    if "defined" in results and "entry_point" not in results:
+        return b"-no_entry_point"
+    return b"-exception " + raised if raised else b"-exit"

@@ -1,0 +1,282 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The walls around foreign code: which the machine offers, and how a process is put behind them.
+
+An ``Isolation`` is used by the process in the jail, in this order: ``enter`` (may make this process the parent of the
+one that goes on), then for every call ``fresh_scratch``, a fork, in the child ``confine`` and, once it has all its
+threads, ``seal`` in each of them; ``end_call`` at last.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import signal
+import time
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from genenv_verl.tasks.sandbox import landlock, syscalls
+from genenv_verl.tasks.sandbox.seccomp import filter_program
+
+Mode = Literal["namespaces", "landlock", "none"]
+
+NOBODY = 65534
+SCRATCH = "/jail"
+REPORT = 3  # The file descriptor on which a child reports.
+_ROOT = "/sys"  # Any folder that exists everywhere and holds nothing that a jail needs: the jail's root is built there.
+_NAMESPACES = (
+    syscalls.CLONE_NEWNS
+    | syscalls.CLONE_NEWPID
+    | syscalls.CLONE_NEWNET
+    | syscalls.CLONE_NEWIPC
+    | syscalls.CLONE_NEWUTS
+    | syscalls.CLONE_NEWCGROUP
+)
+
+
+class Isolation(Protocol):
+    """How a process is put behind walls."""
+
+    name: str
+
+    def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
+        """Puts the process that will fork a child a call behind its walls.
+
+        Raises:
+            OSError: The machine refuses it; the message says what.
+        """
+
+    def fresh_scratch(self) -> None:
+        """Empties the scratch directory."""
+
+    def confine(self) -> None:
+        """In the child: gives up what the kernel lets a process give up."""
+
+    def seal(self, foreign: bool) -> None:
+        """Leaves this thread the system calls of plain computing; a foreign one must not write to ``REPORT``."""
+
+    def end_call(self, child: int) -> None:
+        """Kills the child and whatever it has started, and waits for all of it."""
+
+
+class Namespaces:
+    """Own users, mounts, processes, network, IPC and host name; an empty root; Landlock where there is one; seccomp."""
+
+    name = "namespaces"
+
+    def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
+        self._filters = _filters()
+        self._scratch = f"size={scratch_mb}m,nr_inodes=1024,mode=700"
+        syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+        as_root = os.geteuid() == 0
+        if as_root:
+            # Root may be able to read what nobody is not, so it builds the tree before it becomes nobody.
+            syscalls.unshare(syscalls.CLONE_NEWNS)
+            _build_root(readable)
+            _become_nobody()
+        _new_user(_NAMESPACES)
+        _continue_in_child()
+        if not as_root:
+            _build_root(readable)
+        self._mount_scratch(_ROOT + SCRATCH)
+        _move_to_root()
+        syscalls.close_capability_bounds()
+        grants = [("/", landlock.SCRATCH)]  # Everything but the scratch directory is mounted read-only.
+        self._rules = landlock.ruleset(grants) if landlock.version() else None
+
+    def fresh_scratch(self) -> None:
+        if os.listdir(SCRATCH):
+            syscalls.umount(SCRATCH)
+            self._mount_scratch(SCRATCH)
+        os.chdir(SCRATCH)
+
+    def confine(self) -> None:
+        syscalls.drop_capabilities()
+        if self._rules is not None:
+            landlock.restrict(self._rules)
+            os.close(self._rules)
+
+    def seal(self, foreign: bool) -> None:
+        syscalls.install_filter(self._filters[foreign])
+
+    def end_call(self, child: int) -> None:
+        # As the first process of its namespace this one may kill all others at once; forks in progress fail.
+        _ignore_missing(os.kill, -1, signal.SIGKILL)
+        _reap_all()
+
+    def _mount_scratch(self, target: str) -> None:
+        flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+        syscalls.mount("scratch", target, "tmpfs", flags, self._scratch)
+
+
+class Landlock:
+    """For containers without namespaces: Landlock on files, seccomp on everything else. There is nowhere to write."""
+
+    name = "landlock"
+
+    def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
+        self._filters = _filters()
+        self._rules = landlock.ruleset((path, landlock.READ) for path in readable)
+        syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+        if os.geteuid() == 0:
+            _become_nobody()
+        os.chdir("/")
+
+    def fresh_scratch(self) -> None:
+        pass
+
+    def confine(self) -> None:
+        syscalls.drop_capabilities()
+        landlock.restrict(self._rules)
+        os.close(self._rules)
+
+    def seal(self, foreign: bool) -> None:
+        syscalls.install_filter(self._filters[foreign])
+
+    def end_call(self, child: int) -> None:
+        # Seccomp refuses it every way to start another process.
+        _ignore_missing(os.kill, child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+class NoIsolation:
+    """No wall at all: foreign code may do what this user may do. Limits on time and memory remain."""
+
+    name = "none"
+
+    def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
+        pass
+
+    def fresh_scratch(self) -> None:
+        pass
+
+    def confine(self) -> None:
+        os.setsid()
+
+    def seal(self, foreign: bool) -> None:
+        pass
+
+    def end_call(self, child: int) -> None:
+        _ignore_missing(os.killpg, child, signal.SIGKILL)
+        _ignore_missing(os.kill, child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def isolation(mode: Mode) -> Isolation:
+    return {"namespaces": Namespaces, "landlock": Landlock, "none": NoIsolation}[mode]()
+
+
+def limit_resources(memory_bytes: int, file_bytes: int, open_files: int) -> None:
+    """Puts hard limits on this process and its children; ``memory_bytes`` is the whole address space of each."""
+    for what, limit in (
+        (resource.RLIMIT_AS, memory_bytes),
+        (resource.RLIMIT_FSIZE, file_bytes),
+        (resource.RLIMIT_NOFILE, open_files),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_SIGPENDING, 64),
+    ):
+        lower_limit(what, limit)
+
+
+def lower_limit(what: int, limit: int) -> None:
+    """Lowers one of this process's limits, for good."""
+    hard = resource.getrlimit(what)[1]
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(what, (limit, limit))
+
+
+def _filters() -> dict[bool, bytes]:
+    return {
+        True: filter_program(platform.machine(), forbidden_descriptor=REPORT),
+        False: filter_program(platform.machine()),
+    }
+
+
+def _become_nobody() -> None:
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # Otherwise /proc/self stays root's, and the maps cannot be written.
+
+
+def _new_user(namespaces: int) -> None:
+    """Enters new namespaces, owned by a new user namespace in which this process has all capabilities."""
+    user, group = os.geteuid(), os.getegid()
+    syscalls.unshare(syscalls.CLONE_NEWUSER | namespaces)
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{NOBODY} {user} 1"),
+        ("gid_map", f"{NOBODY} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def _continue_in_child() -> None:
+    """Goes on as the first process of the new process namespace; this process waits for that one and ends with it."""
+    parent = os.getppid()
+    child = os.fork()
+    if child == 0:
+        syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+        return
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    while os.waitpid(child, os.WNOHANG) == (0, 0) and os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+def _build_root(readable: Sequence[str]) -> None:
+    """Builds the jail's root from an empty file system and the readable paths, and makes it read-only."""
+    syscalls.mount("", "/", None, syscalls.MS_REC | syscalls.MS_PRIVATE)
+    flags = syscalls.MS_NOSUID | syscalls.MS_NODEV
+    syscalls.mount("jail", _ROOT, "tmpfs", flags, "size=1m,mode=755")
+    os.mkdir(_ROOT + SCRATCH)
+    for path in map(os.path.realpath, readable):
+        target = _ROOT + path
+        if os.path.isdir(path):
+            os.makedirs(target, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        syscalls.mount(path, target, None, syscalls.MS_BIND | syscalls.MS_REC)
+        syscalls.protect_mount(target)
+    # Bound to itself: a mount that comes from a more powerful user cannot become the root.
+    syscalls.mount("", _ROOT, None, flags | syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY)
+
+
+def _move_to_root() -> None:
+    syscalls.mount(_ROOT, _ROOT, None, syscalls.MS_BIND | syscalls.MS_REC)
+    os.chdir(_ROOT)
+    syscalls.syscall("pivot_root", b".", b".")
+    syscalls.umount(".")
+    os.chdir("/")
+
+
+def _reap_all() -> None:
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def _ignore_missing(kill, target: int, number: int) -> None:
+    try:
+        kill(target, number)
+    except ProcessLookupError:
+        pass
