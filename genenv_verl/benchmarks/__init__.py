@@ -31,18 +31,24 @@ MODULES: dict[str, str] = {
 }
 
 
+def benchmark_class(name: str) -> type[Benchmark]:
+    """The class of a benchmark (ValueError with the known names otherwise)."""
+    if name not in MODULES:
+        raise ValueError(f"benchmark {name!r} is unknown; known are {', '.join(MODULES)}")
+    importlib.import_module(f"genenv_verl.benchmarks.{MODULES[name]}")
+    return _REGISTRY[name]
+
+
 def get_benchmark(name: str, **options: object) -> Benchmark:
     """The benchmark of a name with its options.
 
     Raises:
         ValueError: The name, an option or its value is unknown; the message names those that are known.
     """
-    if name not in MODULES:
-        raise ValueError(f"benchmark {name!r} is unknown; known are {', '.join(MODULES)}")
-    importlib.import_module(f"genenv_verl.benchmarks.{MODULES[name]}")
-    known = inspect.signature(_REGISTRY[name]).parameters
+    benchmark = benchmark_class(name)
+    known = inspect.signature(benchmark).parameters
     for option in options:
         if option not in known:
             has = f"known are {', '.join(known)}" if known else "it has none"
             raise ValueError(f"benchmark {name} has no option {option!r}; {has}")
-    return _REGISTRY[name](**options)
+    return benchmark(**options)

@@ -127,26 +127,27 @@ class ApiBank(Benchmark):
             raise ReleaseError(f"{path} is missing; download {self.download}") from None
         except (OSError, ValueError, RecursionError) as error:
             raise ReleaseError(f"{path} is damaged ({error}); download it again: {self.download}") from None
-        if not isinstance(entries, list):
+        if not isinstance(entries, list) or not entries:
             raise ReleaseError(f"{path} is damaged (no list of records); download it again: {self.download}")
         return entries
 
     def _record(self, entry: Any, split: str, index: int, path: Path) -> Record:
         try:
-            system, user, gold = entry["system"], entry["user"], entry["answer"]
-            gold = gold[0] if isinstance(gold, list) else gold
-            gold = ToolCall(name=gold["name"], arguments=gold["parameters"])
+            match entry:
+                case {"system": str(system), "user": str(user), "answer": [gold, *_] | ({} as gold)}:
+                    call = ToolCall(name=gold["name"], arguments=gold["parameters"])
+                case _:
+                    raise ValueError("no 'system', 'user' and 'answer'")
             data = {
-                "system": system + "",
-                "user": user + "",
-                "gold": {"name": gold.name, "parameters": gold.arguments},
-                "episode": f"{split}/{_dialogue(user)}",
-                "defect": _defect(system, gold),
+                "system": system,
+                "user": user,
+                "gold": {"name": call.name, "parameters": call.arguments},
+                "episode": _dialogue(user),
+                "defect": _defect(system, call),
             }
-        except (TypeError, KeyError, IndexError, ValueError) as error:
-            problem = f"{type(error).__name__}: {error}"
+        except (TypeError, KeyError, ValueError) as error:
             raise ReleaseError(
-                f"{path}, record {index}: damaged ({problem}); download it again: {self.download}"
+                f"{path}, record {index}: damaged ({type(error).__name__}: {error}); download it again: {self.download}"
             ) from None
         return Record(f"Level{split[-1]}_{index}", split, data)
 

@@ -55,12 +55,13 @@ class Bamboogle(Benchmark):
 
     Args:
         max_rounds: How often the model is asked at most (ToolRL: 4). Calls are forbidden in the last round; with 1
-            there is no search at all.
+            there is no search at all, which is the default of rows: nobody searches for them.
     """
 
     name = "bamboogle"
     download = "benchmarks/Bamboogle/data.json of https://github.com/qiancheng0/ToolRL (Apache-2.0)"
     official_counts = {"test": 125}
+    row_options = {"max_rounds": 1}
 
     def __init__(self, max_rounds: int = 4):
         if isinstance(max_rounds, bool) or not isinstance(max_rounds, int) or max_rounds < 1:
@@ -77,7 +78,7 @@ class Bamboogle(Benchmark):
             raise ReleaseError(f"{path} is missing; download {self.download}") from None
         except (OSError, ValueError, RecursionError) as error:
             raise ReleaseError(f"{path} is damaged ({error}); download it again: {self.download}") from None
-        if not isinstance(entries, list):
+        if not isinstance(entries, list) or not entries:
             raise ReleaseError(f"{path} is damaged (no list of records); download it again: {self.download}")
         return [self._record(entry, index, path) for index, entry in enumerate(entries)]
 
@@ -214,7 +215,14 @@ def _number(text: str) -> Decimal | None:
     """The value of a text that is one number, but for what surrounds it; else None."""
     if len(text) > _MAX_NUMBER_CHARS:
         return None
-    text = text.replace("\N{MINUS SIGN}", "-").strip().strip("\"'()[]*").rstrip(".,;!?").strip()
+    text = (
+        _ARTICLES.sub(" ", text.lower())
+        .replace("\N{MINUS SIGN}", "-")
+        .strip()
+        .strip("\"'()[]*")
+        .rstrip(".,;!?")
+        .strip()
+    )
     return Decimal(text.replace(",", "")) if _NUMBER.fullmatch(text) else None
 
 

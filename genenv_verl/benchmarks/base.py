@@ -88,11 +88,13 @@ class Benchmark(ABC):
         download: One line that says what to download, and from where, when a release is missing.
         official_counts: How many ``counts`` finds in the official release, by split; a split that is not named here may
             hold any number.
+        row_options: Options that have another default where steps become rows of verl, which are asked once.
     """
 
     name: ClassVar[str]
     download: ClassVar[str]
     official_counts: ClassVar[Mapping[str, int]] = {}
+    row_options: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
     def load(self, source: Path | None) -> list[Record]:

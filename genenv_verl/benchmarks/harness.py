@@ -33,18 +33,20 @@ assistant messages hold ``<tool_call>`` or ``<response>``, tool messages the bar
 
 TokenCounter = Callable[[str], int]
 
-BYTES_PER_TOKEN = 3.5
+BYTES_PER_TOKEN = 3
 MIN_RESULT_CHARS = 200
 """Tool results are never cut to less: a shorter one says nothing."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text without a tokenizer: its UTF-8 bytes over 3.5, rounded up.
+    """Tokens of a text without a tokenizer: a digit is one, of the rest three UTF-8 bytes are one.
 
-    On the high side for English and tool documentation under vocabularies of 49k words and more; hand the model's own
-    counter to :class:`Harness` where a prompt has to be exact.
+    Meant to be too high rather than too low. Against SmolLM2's tokenizer (which splits digits, as Qwen's does) it comes
+    to 1.1 to 1.4 times the true number for prompts of API-Bank and tool documentation, and to 0.97 to 1.05 times for
+    TravelPlanner's and ALFWorld's texts. Hand the model's own counter to :class:`Harness` where it has to be exact.
     """
-    return -int(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+    digits = sum(map(text.count, "0123456789"))
+    return digits - (digits - len(text.encode("utf-8", "replace"))) // BYTES_PER_TOKEN
 
 
 def unified(context: Context) -> list[Message]:

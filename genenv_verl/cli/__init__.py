@@ -30,4 +30,5 @@ app = typer.Typer(
 )
 app.command("epochs")(runs.epochs)
 app.command("check-seeds")(seeds.check_seeds)
+app.command("prepare")(benchmarks.prepare)
 app.command("score")(benchmarks.score)

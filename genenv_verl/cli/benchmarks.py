@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 import typer
 
-from genenv_verl.benchmarks import MODULES, get_benchmark
+from genenv_verl.benchmarks import MODULES, benchmark_class, get_benchmark
 from genenv_verl.benchmarks.base import Benchmark, ReleaseError
 
 _Name = Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of {', '.join(MODULES)}.")]
@@ -63,7 +63,51 @@ def score(
         typer.echo(json.dumps(result.as_dict(scorer, len(records)), indent=1))
 
 
-def _benchmark(name: str, options: list[str] | None) -> Benchmark:
+def prepare(
+    benchmark: _Name,
+    out: Annotated[Path, typer.Option(help="Folder for validation.parquet, train.parquet and seeds.jsonl.")],
+    source: Annotated[
+        Path | None, typer.Option(help="The official release; not needed where it is an installed package.")
+    ] = None,
+    train_share: Annotated[
+        float,
+        typer.Option(
+            help="Share of the episodes that is set apart for training, where the release has no training split. "
+            "With 0 all of it is for validation.",
+            min=0.0,
+            max=0.9,
+        ),
+    ] = 0.2,
+    max_tokens: Annotated[int, typer.Option(help="Limit of prompt and response together, in tokens.", min=1)] = 9_000,
+    response_tokens: Annotated[int, typer.Option(help="What of it is kept for the response.", min=0)] = 1_024,
+    partial: Annotated[bool, typer.Option("--partial", help="Take a release with other counts as it is.")] = False,
+    option: _Options = None,
+):
+    """Turns an official release into verl's validation and training files, and seed tasks.
+
+    Example: `genenv-verl prepare bamboogle --source ToolRL/benchmarks/Bamboogle --out data/bamboogle`
+    """
+    from genenv_verl.benchmarks.harness import Harness
+    from genenv_verl.benchmarks.prepare import prepare as write_files
+
+    cutter = _benchmark(benchmark, option, for_rows=True)
+    harness = Harness(max_tokens=max_tokens, response_tokens=response_tokens)
+    try:
+        result = write_files(cutter, source, out, train_share=train_share, harness=harness, partial=partial)
+    except (ReleaseError, OSError) as error:
+        raise SystemExit(f"genenv: {error}") from None
+    for split in {**cutter.official_counts, **result.counts}:
+        official = cutter.official_counts.get(split)
+        typer.echo(f"{split}: {result.counts.get(split, 0):,}" + (f" (official: {official:,})" if official else ""))
+    for file, rows in result.rows.items():
+        typer.echo(f"{out / file}: {rows:,}" + ("" if rows else " (not written)"))
+    for defect, count in result.left_out.items():
+        typer.echo(f"left out of training: {count:,} with the defect {defect}")
+    if result.too_long:
+        typer.echo(f"genenv: {result.too_long:,} prompts are longer than the budget, even with cut results", err=True)
+
+
+def _benchmark(name: str, options: list[str] | None, *, for_rows: bool = False) -> Benchmark:
     """The benchmark with the options of the command line; values are JSON where they can be, else text."""
     values: dict[str, Any] = {}
     for option in options or ():
@@ -75,6 +119,7 @@ def _benchmark(name: str, options: list[str] | None) -> Benchmark:
         except ValueError:
             values[key] = text
     try:
-        return get_benchmark(name, **values)
-    except ValueError as error:
+        defaults = benchmark_class(name).row_options if for_rows else {}
+        return get_benchmark(name, **{**defaults, **values})
+    except (ValueError, ImportError) as error:
         raise SystemExit(f"genenv: {error}") from None

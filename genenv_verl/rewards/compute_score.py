@@ -25,6 +25,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from genenv_verl.benchmarks import MODULES
 from genenv_verl.rewards.agent_reward import Score, Target, read_target, score_target
 from genenv_verl.rewards.matching import MATCH_MODES, MatchMode
 
@@ -43,11 +44,12 @@ def compute_score(
     """Scores one response of a verl batch.
 
     Args:
-        data_source: The row's data source. Not read: the ground truth says how to score.
+        data_source: The row's data source. The name of a benchmark has the row scored by that benchmark, as
+            ``genenv_verl.benchmarks.rows`` writes it; otherwise the ground truth says how to score.
         solution_str: The response, decoded without the prompt.
         ground_truth: JSON text (or the object) of ``Task.ground_truth()``, optionally with ``tools``. Rows of other
             data sets work as well: a list of calls is matched as calls, any other text is a reference answer.
-        extra_info: Not read.
+        extra_info: Read for a benchmark's row only: it holds the step's task.
         match_mode: From ``reward.custom_reward_function.reward_kwargs``; see ``match_calls``.
         **kwargs: What verl adds for reward models. Not read.
 
@@ -62,8 +64,11 @@ def compute_score(
     if match_mode not in MATCH_MODES:
         raise ValueError(f"reward_kwargs.match_mode is {match_mode!r}, none of {MATCH_MODES}")
     try:
-        target = _read_text(ground_truth) if isinstance(ground_truth, str) else _read_object(ground_truth)
-        score = score_target(solution_str, target, match_mode=match_mode)
+        if data_source in MODULES:
+            score = _score_by_benchmark(data_source, solution_str, ground_truth, extra_info or {})
+        else:
+            target = _read_text(ground_truth) if isinstance(ground_truth, str) else _read_object(ground_truth)
+            score = score_target(solution_str, target, match_mode=match_mode)
     except Exception as error:  # The one boundary where a broken scorer or row must not end the run.
         kind = type(error).__name__
         _warn_once(kind)
@@ -74,6 +79,14 @@ def compute_score(
         "scored": float(score.scored),
         "reason": score.reason,
     }
+
+
+def _score_by_benchmark(name: str, response: str, ground_truth: str, extra_info: Mapping[str, Any]) -> Score:
+    """The official score of a benchmark's row. Its modules are imported here: most runs never need them."""
+    from genenv_verl.benchmarks.rows import score_row
+
+    verdict = score_row(name, response, ground_truth, extra_info)
+    return Score(value=verdict.score, success=verdict.score >= 1.0, scored=True, reason=verdict.reason)
 
 
 # Each of a task's attempts (rollout.n) brings the same text, mostly to the same worker.

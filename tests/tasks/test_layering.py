@@ -16,7 +16,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-PLAIN_LAYERS = ["tasks", "rewards", "curriculum", "pools"]
+PLAIN_LAYERS = ["tasks", "rewards", "curriculum", "pools", "benchmarks"]
 
 PROBE = """
 import importlib, pkgutil, sys
