@@ -215,14 +215,8 @@ def _number(text: str) -> Decimal | None:
     """The value of a text that is one number, but for what surrounds it; else None."""
     if len(text) > _MAX_NUMBER_CHARS:
         return None
-    text = (
-        _ARTICLES.sub(" ", text.lower())
-        .replace("\N{MINUS SIGN}", "-")
-        .strip()
-        .strip("\"'()[]*")
-        .rstrip(".,;!?")
-        .strip()
-    )
+    text = _ARTICLES.sub(" ", text.lower()).replace("\N{MINUS SIGN}", "-").strip()
+    text = text.strip("\"'()[]*").rstrip(".,;!?").strip()
     return Decimal(text.replace(",", "")) if _NUMBER.fullmatch(text) else None
 
 

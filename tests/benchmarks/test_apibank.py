@@ -18,7 +18,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genenv_verl.benchmarks import get_benchmark
@@ -154,6 +154,7 @@ def test_hostile_output_scores_nothing(apibank, record, output):
     assert apibank.score(record, {"model_output": f"{output}\n{output}"}).score == 0.0
 
 
+@settings(deadline=None)
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.text(), st.lists).map(json.dumps))
 def test_no_output_raises(output):
     record = Record("r", "level1", {"gold": GOLD})
