@@ -114,7 +114,11 @@ class Benchmark(ABC):
 
     @abstractmethod
     def score(self, record: Record, answer: Mapping[str, Any]) -> Verdict:
-        """The official score of an answer. Never raises because of the answer: a crash of the official code is a 0."""
+        """The official score of an answer. Never raises because of the answer: a crash of the official code is a 0.
+
+        Raises:
+            ReleaseError: The record cannot be scored, whatever the answer: the release lacks what that needs.
+        """
 
     @abstractmethod
     def aggregate(self, verdicts: Sequence[tuple[Record, Verdict]]) -> dict[str, float]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from genenv_verl.benchmarks.base import Benchmark, Record, Verdict
+from genenv_verl.benchmarks.base import Benchmark, Record, ReleaseError, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +68,7 @@ def score_file(benchmark: Benchmark, records: Iterable[Record], outputs: Path, o
 
     Raises:
         OSError: A file cannot be read or written.
+        ReleaseError: A record that is answered cannot be scored with what the release holds.
     """
     known = {record.record_id: record for record in records}
     summary = Summary()
@@ -120,6 +121,8 @@ def _score(
     """The verdict on an answer; a fault of the scorer is a 0 that names the exception."""
     try:
         verdict = benchmark.score(record, answer)
+    except ReleaseError:  # No answer to this record can be scored: one error, and no file of zeros.
+        raise
     except Exception as error:  # The boundary where one broken record must not end the run; it is reported by its id.
         logger.warning("the scorer of %s failed at record %s", benchmark.name, record.record_id, exc_info=True)
         verdict = Verdict(0.0, f"scorer_error:{type(error).__name__}")

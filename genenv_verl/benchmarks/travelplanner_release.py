@@ -81,6 +81,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise ReleaseError(f"{path} is damaged ({error}); download it again: {DOWNLOAD}") from error
+    if table.empty:
+        raise ReleaseError(f"{path} holds no query; download it again: {DOWNLOAD}")
     for number, row in enumerate(table.to_dict("records"), start=2):
         where = f"{path}, line {number}"
         yield where, {key: _cell(key, text, where) for key, text in row.items() if text}
@@ -100,6 +102,8 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
         raise ReleaseError(f"{path} is damaged ({error}); download it again: {DOWNLOAD}") from error
+    if not lines:
+        raise ReleaseError(f"{path} holds no line; download it again: {DOWNLOAD}")
     for number, line in enumerate(lines, start=1):
         where = f"{path}, line {number}"
         try:

@@ -38,7 +38,7 @@ def read_plan(response: str) -> Plan | None:
     """
     if len(response) > MAX_RESPONSE_CHARS:
         return None
-    answer = replace_lone_surrogates(response).rpartition("</think>")[2]
+    answer = replace_lone_surrogates(response).rpartition("</think>")[2].partition("<think>")[0]
     if "<response>" in answer:
         answer = answer.partition("<response>")[2].partition("</response>")[0]
     return _json_plan(answer) or _text_plan(answer)
