@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from genenv_verl.config.allowed import allowed_values, block_of
+from genenv_verl.tasks.sandbox.settings import SandboxSettings
 
 Variant = Literal["genenv", "random", "grpo"]
 Granularity = Literal["task", "seed", "batch", "shrunk"]
@@ -128,6 +129,7 @@ class Settings(_Block):
     history_decay: Share = 0.5
     rwr: RegressionSettings
     mixture: MixtureSettings = Field(default_factory=MixtureSettings)
+    sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     watchdog: WatchdogSettings = Field(default_factory=WatchdogSettings)
     poll_interval: float = Field(default=0.1, gt=0.0)
 

@@ -25,7 +25,7 @@ from genenv_verl.config.settings import PRESETS, Settings, SettingsError, read_s
 # null in the yaml: filled in from the preset
 PRESET_KEYS = {"granularity", "filter", "k_min", "beta", "rwr.lam"}
 # the yaml fills these in from verl's configuration; a caller without Hydra gives them
-YAML_ONLY = {"seeds", "environment"}
+YAML_ONLY = {"seeds", "environment", "sandbox.sandbox_fusion_url"}
 
 
 def yaml_block():
