@@ -95,6 +95,23 @@ class MixtureSettings(_Block):
         return self
 
 
+TrustAction = Literal["report", "scale", "quarantine"]
+
+
+class TrustSettings(_Block):
+    """What the attempts at a task say about the task: from where on it is a flag, and what follows from a flag."""
+
+    suspected_wrong_gold: TrustAction = "quarantine"
+    ambiguous: TrustAction = "report"
+    lucky: TrustAction = "report"
+    unsolvable_for_now: TrustAction = "report"
+    reward_scale: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
+    agreement: Annotated[float, Field(gt=0.0, le=1.0)] = 0.6
+    max_success: Share = 0.125
+    ambiguous_band: Annotated[float, Field(ge=0.0, le=0.5)] = 0.25
+    lucky_chance: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
+
+
 class WatchdogSettings(_Block):
     """Limits in seconds for phases that can hang; ``None`` means no limit."""
 
@@ -130,6 +147,8 @@ class Settings(_Block):
     rwr: RegressionSettings
     mixture: MixtureSettings = Field(default_factory=MixtureSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
+    trust: TrustSettings = Field(default_factory=TrustSettings)
+    validity_rules: list[str] = Field(default_factory=list)
     watchdog: WatchdogSettings = Field(default_factory=WatchdogSettings)
     poll_interval: float = Field(default=0.1, gt=0.0)
 

@@ -15,10 +15,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from genenv_verl.curriculum.acceptance import Filter, select_groups
+from genenv_verl.curriculum.acceptance import Filter, is_in_band, select_groups
 from genenv_verl.curriculum.difficulty import Attempts, Granularity, Group, group_attempts
 from genenv_verl.curriculum.environment_reward import environment_reward
 from genenv_verl.curriculum.weights import Weighting, regression_weights
@@ -34,7 +34,8 @@ class TaskVerdict:
         task_id: The task.
         p_hat: The task's own k / n in [0, 1]; None if nothing was scored.
         group_p_hat: p̂ of its group, which the reward is taken from; None if the group has too few scored attempts.
-        reward: R_env in (0, 1]; None where there is no ``group_p_hat``.
+        reward: R_env in (0, 1], scaled where the attempts say so; None where there is no ``group_p_hat``, and for a
+            quarantined task.
         weight: RWR weight >= 0, with mean 1 over the accepted tasks of the epoch; 0 if not accepted.
         accepted: Whether the task enters the environment's update.
     """
@@ -97,6 +98,8 @@ def judge_epoch(
     top_k: float,
     lam: float,
     weight: Weighting,
+    quarantined: Collection[str] = (),
+    reward_factors: Mapping[str, float] | None = None,
 ) -> EpochVerdict:
     """Judges the environment's own tasks of an epoch by the agent's attempts (SPEC section 2).
 
@@ -114,15 +117,25 @@ def judge_epoch(
         top_k: Share of the groups that ``filter="top_k"`` accepts.
         lam: Temperature λ > 0 of the weights.
         weight: ``exp`` or ``linear``, see :func:`regression_weights`.
+        quarantined: Tasks that must not train the environment. They count in p̂ and in the groups, as all attempts do,
+            but are neither accepted nor rewarded.
+        reward_factors: By task, what R_env is multiplied with, in (0, 1]; 1 for a task that is not there.
 
     Raises:
         ValueError: If an argument is out of its range, or a task occurs twice.
     """
     groups = group_attempts(attempts, granularity)
-    selection = select_groups(groups, alpha=alpha, k_min=k_min, filter=filter, min_accepted=min_accepted, top_k=top_k)
+    in_band_groups = sum(is_in_band(group.p_hat, alpha, k_min) for group in groups)
     group_of = {position: group for group in groups for position in group.members}
-    reward_of = {position: environment_reward(group.p_hat, alpha, beta) for position, group in group_of.items()}
-    accepted = [position for index in selection.accepted for position in groups[index].members]
+    trained = _without(groups, {place for place, entry in enumerate(attempts) if entry.task_id in quarantined})
+    factors = reward_factors or {}
+    reward_of = {
+        position: environment_reward(group.p_hat, alpha, beta) * factors.get(attempts[position].task_id, 1.0)
+        for group in trained
+        for position in group.members
+    }
+    selection = select_groups(trained, alpha=alpha, k_min=k_min, filter=filter, min_accepted=min_accepted, top_k=top_k)
+    accepted = [position for index in selection.accepted for position in trained[index].members]
     weights = regression_weights([reward_of[position] for position in accepted], lam=lam, kind=weight)
     weight_of = dict(zip(accepted, weights.tolist(), strict=True))
 
@@ -145,8 +158,8 @@ def judge_epoch(
         tasks=tasks,
         groups=len(groups),
         accepted_groups=len(selection.accepted),
-        in_band_groups=len(selection.in_band),
-        acceptance_rate=len(selection.in_band) / len(groups) if groups else 0.0,
+        in_band_groups=in_band_groups,
+        acceptance_rate=in_band_groups / len(groups) if groups else 0.0,
         fallback=selection.fallback,
         ungrouped_tasks=len(attempts) - len(group_of),
         unscored=sum(entry.unscored for entry in attempts),
@@ -155,6 +168,12 @@ def judge_epoch(
         zero_variance_share=sum(not entry.has_variance for entry in scored) / len(scored) if scored else 0.0,
         warnings=_warnings(epoch, scored, groups, rewards),
     )
+
+
+def _without(groups: Sequence[Group], positions: Collection[int]) -> list[Group]:
+    """The groups without some of their members, and without those that lose all of them; p̂ stays as it was."""
+    kept = [replace(g, members=tuple(place for place in g.members if place not in positions)) for g in groups]
+    return [group for group in kept if group.members]
 
 
 def p_hat_histogram(attempts: Sequence[Attempts]) -> list[int]:

@@ -43,6 +43,7 @@ from genenv_verl.tasks.schema import Generator, Task
 from genenv_verl.tasks.validity import ValidityFilter
 from genenv_verl.trainer.generation import Attempt, Generation
 from genenv_verl.trainer.run_directory import RunDirectory
+from genenv_verl.trainer.trust_policy import TrustPolicy
 
 
 def alpha_schedule(settings: AlphaSettings) -> AlphaSchedule:
@@ -116,6 +117,7 @@ class CoEvolution:
         self.mixture = Mixture(shares, seed=settings.seed)
         # the order in which seeds are varied is independent of the order in which they are practised
         self.seed_order = Mixture(shares, seed=settings.seed + 1)
+        self.trust = TrustPolicy(settings.trust)
         self.seen = SeenTasks()
         self.validity = make_validity_filter(self.seen)
         self.environment_prompt = EnvironmentPrompt(settings.environment_template)
@@ -211,6 +213,7 @@ class CoEvolution:
         self.epoch = epoch
         self.generations = generations
         self.refilled = 0
+        self.trust.forget()
         places = sum(wanted["fresh"] for wanted in self._wanted)
         fresh = [index for index, generation in enumerate(generations) if generation.task is not None][:places]
         # rejections are spread over the steps: none of them is left with old tasks only
@@ -241,7 +244,8 @@ class CoEvolution:
         return BatchItem(origin, task.task_id, to_verl_row(task, self.agent_prompt.messages(task), index=index))
 
     def record(self, step: int, items: list[BatchItem], attempts: list[list[Attempt]]) -> None:
-        """Takes the attempts of one agent step. Valid traces of fresh tasks go into D_train at once.
+        """Takes the attempts of one agent step. Valid traces of fresh tasks go into D_train at once,
+        unless the attempts put the task into quarantine.
 
         Args:
             step: global agent step, counted from 1.
@@ -256,7 +260,7 @@ class CoEvolution:
             generation = by_id[item.task_id]
             generation.attempts, generation.step = tries, step
             scored = [attempt.to_json() for attempt in tries if attempt.scored]
-            if scored:
+            if scored and not self.trust.is_quarantined(generation):
                 traces.append(
                     {"id": item.task_id, "epoch": self.epoch, "task": generation.task.model_dump(), "attempts": scored}
                 )
@@ -282,6 +286,8 @@ class CoEvolution:
             top_k=settings.top_k,
             lam=settings.rwr.lam,
             weight=settings.rwr.weight,
+            quarantined={generation.task_id for generation in attempted if self.trust.is_quarantined(generation)},
+            reward_factors={generation.task_id: self.trust.reward_factor(generation) for generation in attempted},
         )
         self.history.update(counted)
         return verdict
@@ -334,6 +340,7 @@ class CoEvolution:
                 "reward": task.reward if task else None,
                 "weight": task.weight if task else None,
                 "accepted": task.accepted if task else False,
+                **self.trust.task_fields(generation),
             }
             records.append(record)
         return records
@@ -360,7 +367,8 @@ class CoEvolution:
             "response_tokens_mean": sum(a.response_tokens for a in attempts) / len(attempts) if attempts else None,
             "d_train_size": len(self.run.d_train),
             "d_env_size": len(self.run.d_env),
-            "warnings": verdict.warnings,
+            **self.trust.summary(self._attempted()),
+            "warnings": [*verdict.warnings, *self.trust.warnings(self.epoch, self._attempted())],
         }
 
     # ------------------------------------------------------------------ checkpoint
@@ -386,6 +394,7 @@ class CoEvolution:
             state: from :meth:`state_dict`.
             finished: whether the checkpoint was taken after the epoch's last step, so that its line is in place.
         """
+        self.trust.forget()
         self.epoch = state["epoch"]
         self.generations = [Generation.from_json(record) for record in state["generations"]]
         self.plan = [[(origin, index) for origin, index in batch] for batch in state["plan"]]

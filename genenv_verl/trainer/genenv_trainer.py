@@ -51,7 +51,7 @@ from genenv_verl.config.settings import read_settings
 from genenv_verl.curriculum.epochs import epoch_of_step
 from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
-from genenv_verl.tasks.validity import ValidityFilter
+from genenv_verl.tasks.validity import ValidityFilter, load_rules
 from genenv_verl.trainer import checkpointing
 from genenv_verl.trainer.co_evolution import BatchItem, CoEvolution, state_to_text
 from genenv_verl.trainer.environment_policy import EnvironmentPolicy, Sample
@@ -128,6 +128,7 @@ class GenEnvTrainer(PPOTrainerSync):
 
     def _validity_filter(self, seen: SeenTasks) -> ValidityFilter:
         tokenizer = self.tokenizer
+        load_rules(self.settings.validity_rules)
 
         def count_prompt_tokens(task) -> int:
             messages = self.co_evolution.agent_prompt.messages(task)

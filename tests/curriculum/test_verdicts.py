@@ -134,3 +134,29 @@ def test_a_verdict_is_safe_for_json():
 def test_the_histogram_bins_by_whole_numbers():
     epoch = [task(f"{k}", k, n=10) for k in range(11)]
     assert p_hat_histogram(epoch) == [1] * 9 + [2]
+
+
+def test_a_quarantined_task_counts_in_its_group_and_is_neither_rewarded_nor_accepted():
+    epoch = [task("wrong", 0, seed="s"), task("easy", 8, seed="s"), task("alone", 4)]
+    verdict = judge(epoch, granularity="seed", quarantined={"wrong"})
+    assert [entry.group_p_hat for entry in verdict.tasks] == [0.5, 0.5, 0.5]
+    assert [entry.accepted for entry in verdict.tasks] == [False, True, True]
+    assert (verdict.tasks[0].reward, verdict.tasks[0].weight, verdict.tasks[0].p_hat) == (None, 0.0, 0.0)
+    assert sum(entry.weight for entry in verdict.tasks) == pytest.approx(2.0)
+    assert verdict.p_hat_histogram == judge(epoch, granularity="seed").p_hat_histogram
+    assert verdict.acceptance_rate == 1.0
+
+
+def test_a_group_that_is_quarantined_as_a_whole_takes_no_place_in_the_update():
+    epoch = [task("a", 4), task("b", 3), task("c", 0)]
+    verdict = judge(epoch, filter="top_k", top_k=0.3, quarantined={"a"})
+    assert [entry.accepted for entry in verdict.tasks] == [False, True, False]
+    assert (verdict.groups, verdict.in_band_groups) == (3, 1)
+    nothing = judge(epoch, filter="none", quarantined={"a", "b", "c"})
+    assert nothing.accepted_groups == 0 and nothing.reward_mean is None
+
+
+def test_reward_factors_scale_the_reward_of_a_task():
+    verdict = judge([task("a", 4), task("b", 4)], reward_factors={"a": 0.25}, lam=0.5)
+    assert [entry.reward for entry in verdict.tasks] == [0.25, 1.0]
+    assert verdict.tasks[0].weight < verdict.tasks[1].weight

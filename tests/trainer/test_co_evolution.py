@@ -403,6 +403,43 @@ def test_d_train_holds_fresh_scored_traces_only_once(tmp_path):
         assert all(entry["scored"] and 0.0 <= entry["score"] <= 1.0 for entry in record["attempts"])
 
 
+def doubting_agent(item, step):
+    """All attempts at first variations agree on another thing than the gold."""
+    if item.task_id.endswith("v0"):
+        response = '<tool_call>{"name": "fetch", "arguments": {"thing": "hat"}}</tool_call>'
+        return [Attempt(response, 0.0, False, True, "wrong_arguments", 3, 40)] * N_ATTEMPTS
+    return agent(item, step)
+
+
+def test_a_suspected_wrong_gold_is_in_no_pool_and_trains_nobody(tmp_path):
+    loop = new_loop(tmp_path, filter="none")
+    log = play(loop, 1, 6, Log(), environment=all_valid, agent=doubting_agent)
+    suspected = {task_id for task_id in fresh_ids(log) if task_id.endswith("v0")}
+    assert suspected
+    pooled = [record["id"] for pool in (loop.run.d_train, loop.run.d_env) for record in pool]
+    assert len(pooled) > 8 and not suspected & set(pooled)
+    assert not suspected & {generation.task_id for pairs in log.training_sets.values() for generation, _ in pairs}
+    assert not suspected & {item.task_id for items in log.batches.values() for item in items if item.origin == "pool"}
+    lines = {line["task_id"]: line for epoch in (0, 1) for line in task_lines(loop, epoch)}
+    for task_id in suspected:
+        assert lines[task_id]["trust"]["flags"] == ["suspected_wrong_gold"] and lines[task_id]["quarantined"]
+        assert lines[task_id]["p_hat"] == 0.0 and lines[task_id]["reward"] is None
+    for epoch, summary in log.summaries.items():
+        here = [task_id for task_id in suspected if lines[task_id]["epoch"] == epoch]
+        assert summary["trust"]["suspected_wrong_gold"] == summary["trust"]["quarantined"] == len(here)
+        assert summary["success_rate_trusted"] > summary["success_rate"]
+        assert summary["generated"] == summary["valid"] + sum(
+            summary["invalid_reasons"].values()
+        )  # quarantined are valid
+
+
+def test_report_alone_changes_no_pool(tmp_path):
+    loop = new_loop(tmp_path, filter="none", trust={"suspected_wrong_gold": "report"})
+    log = play(loop, 1, 3, Log(), environment=all_valid, agent=doubting_agent)
+    assert sorted(record["id"] for record in loop.run.d_train) == sorted(fresh_ids(log))
+    assert log.summaries[0]["trust"]["suspected_wrong_gold"] > 0 == log.summaries[0]["trust"]["quarantined"]
+
+
 # ------------------------------------------------------------------------------------------------- three outcomes
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,6 +132,21 @@ def _validator(serialised: str) -> _Validator:
 
 def _serialise(parameters: dict[str, Any]) -> str:
     return json.dumps(parameters, sort_keys=True)
+
+
+def call_fault(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
+    """Why a call that a model made is no proper call of these tools, or None.
+
+    Unlike a gold, an agent's calls come by the hundred and are hostile: a schema that holds what can hang a validator
+    (only a user's own may) is not applied.
+    """
+    tool = next((tool for tool in tools if tool.name == call.name), None)
+    if tool is None:
+        return f"{call.name!r} is not declared"
+    parameters = tool.function.parameters
+    if _validator(_serialise(parameters)).fault is not None or _unsafe_keyword(parameters) is not None:
+        return None
+    return _argument_fault(call, tool)
 
 
 def _argument_fault(call: ToolCall, tool: ToolSpec) -> str | None:
