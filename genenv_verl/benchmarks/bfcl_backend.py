@@ -13,8 +13,8 @@
 # limitations under the License.
 """BFCL's executable back-ends: the program that runs in the sandbox, one forked child a request.
 
-It calls ``bfcl_eval``'s own ``multi_turn_checker``, which ``eval``s every call string. Isolation bounds what such text can
-do to the machine; it cannot keep it from forging the verdict, which is made in the same process. Hence nothing is
+It calls ``bfcl_eval``'s own ``multi_turn_checker``, which ``eval``s every call string. Isolation bounds what such text
+can do to the machine; it cannot keep it from forging the verdict, which is made in the same process. Hence nothing is
 handed to ``eval`` but calls of the back-ends' public methods (or of names that nothing answers to, an error for the
 official code too) with literal arguments.
 
@@ -64,8 +64,8 @@ _LITERALS = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.expr_cont
 def run(request: dict[str, Any]) -> dict[str, Any]:
     """Answers one request ``{"task": "score" | "replay", "entry", "gold", "calls"}``.
 
-    ``entry`` is a BFCL entry with ``id``, ``initial_config`` and ``involved_classes``, ``gold`` the call strings of its turns
-    up to the one in question, ``calls`` (for ``score``) the answer's call strings in the last of those turns.
+    ``entry`` is a BFCL entry with ``id``, ``initial_config`` and ``involved_classes``, ``gold`` the call strings of its
+    turns up to the one in question, ``calls`` (for ``score``) the answer's call strings in the last of those turns.
 
     Returns:
         ``score``: ``{"valid", "reason"}``, ``reason`` being the official ``error_type``, ``unsafe_call``, or

@@ -13,8 +13,8 @@
 # limitations under the License.
 """The calls of a model in BFCL: read from its output, and from the call strings that BFCL's gold and executor use.
 
-The output is in ToolRL's form, one JSON object ``{"name", "parameters"}`` a line in the last ``<tool_call>`` block, and is
-read as leniently as the official verdicts were made: a line that is no such object is passed over.
+The output is in ToolRL's form, one JSON object ``{"name", "parameters"}`` a line in the last ``<tool_call>`` block, and
+is read as leniently as there: a line that is no such object is passed over.
 """
 
 from __future__ import annotations
