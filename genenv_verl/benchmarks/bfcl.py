@@ -14,7 +14,7 @@
 """BFCL, multi-turn with long context, every turn on its own, under the official check of state and response.
 
 A turn is judged as the official checker judges it after the gold calls of all turns before: the back-ends' public state
-must be equal, and the results must contain those of the gold calls. The back-ends and the checker are those of the package
+must be equal, and the results must contain those of the gold calls. Back-ends and checker are those of the package
 ``bfcl-eval``; they ``eval`` what a model wrote, so they run in the sandbox and nowhere else.
 """
 
@@ -72,9 +72,9 @@ class Bfcl(Benchmark):
     """One record is an entry with all its turns, one step is a turn.
 
     Args:
-        history: ``gold`` shows the turns before with their gold calls and what these returned, ``none`` nothing of them.
-        state: ``gold`` shows the back-ends' state at the beginning of the turn, as a last tool result; ``none`` does not,
-            as in the official prompt.
+        history: ``gold`` shows the turns before with their gold calls and what these returned, ``none`` does not.
+        state: ``gold`` shows the back-ends' state at the beginning of the turn, as a last tool result; ``none`` does
+            not, as in the official prompt.
     """
 
     name = "bfcl"
@@ -110,7 +110,7 @@ class Bfcl(Benchmark):
         return {"model_output": response}
 
     def score(self, record: Record, answer: Mapping[str, Any]) -> Verdict:
-        """1 if the calls of ``model_output`` (of ``decoded_exec`` where it is None) in ``turn`` pass the official check.
+        """1 if the calls of ``model_output`` (``decoded_exec`` where it is None) in ``turn`` pass the official check.
 
         Raises:
             ScorerUnavailable: ``bfcl-eval`` is not installed, or this machine cannot isolate.
@@ -142,13 +142,13 @@ class Bfcl(Benchmark):
             for messages, made, replayed in zip(before, calls, shown, strict=False):
                 history += [*messages, *_made(made), *_results(replayed["results"])]
         if self.state == "gold":
-            history.append(Message(role="tool", content=json.dumps({"state": shown[turn]["state"]}, ensure_ascii=False)))
+            history.append(
+                Message(role="tool", content=json.dumps({"state": shown[turn]["state"]}, ensure_ascii=False))
+            )
         task = Task(
             task_id=f"bfcl/{record.record_id}/turn{turn}",
             family="bfcl",
-            context=Context(
-                tools=tools, history=[*history, *goal[:-1]], goal=goal[-1]["content"]
-            ),
+            context=Context(tools=tools, history=[*history, *goal[:-1]], goal=goal[-1]["content"]),
             gold_action=calls[turn],
         )
         kept = {key: data[key] for key in ("initial_config", "involved_classes")}
@@ -182,7 +182,9 @@ def _tool_docs(folder: Path, entries: Iterable[Mapping[str, Any]], path: Path) -
     """The documentation of the functions of every class that occurs."""
     classes = {str(name): entry["id"] for entry in entries for name in entry["involved_classes"]}
     if unknown := sorted(classes.keys() - DOC_FILES.keys()):
-        raise ReleaseError(f"{path}: {classes[unknown[0]]} involves the unknown class {unknown[0]}; needed is {DOWNLOAD}")
+        raise ReleaseError(
+            f"{path}: {classes[unknown[0]]} involves the unknown class {unknown[0]}; needed is {DOWNLOAD}"
+        )
     docs = {}
     for name in sorted(classes):
         file = folder / "multi_turn_func_doc" / DOC_FILES[name]
@@ -219,9 +221,7 @@ def _replay(record: Record) -> list[dict[str, Any]]:
         ) from None
 
 
-def _ask(
-    record: Record, task: str, gold: Sequence[Sequence[str]], calls: Sequence[str] = ()
-) -> dict[str, Any]:
+def _ask(record: Record, task: str, gold: Sequence[Sequence[str]], calls: Sequence[str] = ()) -> dict[str, Any]:
     """Has the back-ends answer a request in the sandbox.
 
     Raises:

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
 from genenv_verl.benchmarks.base import Answer, Benchmark, Record, ReleaseError, Step, Verdict, register
 from genenv_verl.benchmarks.bfcl_ast_checker import check_calls
 from genenv_verl.benchmarks.bfcl_calls import UnreadableAnswer, call_objects, given_call_strings, read_call_string
@@ -89,9 +91,14 @@ class BfclAst(Benchmark):
         return {name: sum(each) / len(each) for name, each in scores.items()}
 
     def defect(self, record: Record) -> str | None:
-        """``gold_fails``: the first possible value of every argument is refused by the check itself."""
-        calls = [{name: _first_values(possible)} for name, possible in _answers(record)]
-        return None if _check(record, calls).score else "gold_fails"
+        """``gold_fails``: the check refuses the first possible value of every argument; ``gold_breaks_schema``: the
+        tool's own schema does, so that whoever keeps to it cannot answer."""
+        task = _task(record)
+        if not _check(record, [{call.name: call.arguments} for call in task.gold_action or ()]).score:
+            return "gold_fails"
+        schemas = {tool.name: tool.function.parameters for tool in task.context.tools}
+        fits = all(Draft202012Validator(schemas[call.name]).is_valid(call.arguments) for call in task.gold_action or ())
+        return None if fits else "gold_breaks_schema"
 
 
 def _record(entry: Mapping[str, Any], category: str, path: Path) -> Record:

@@ -102,16 +102,27 @@ def read_call_string(text: str, parameters_of: Mapping[str, Sequence[str]]) -> C
     """
     try:
         call = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{text[:80]!r} is no call: {error}") from error
-    if not isinstance(call, ast.Call) or any(keyword.arg is None for keyword in call.keywords):
-        raise ValueError(f"{text[:80]!r} is no plain call")
-    name = ast.unparse(call.func)
-    names = parameters_of.get(name, ())
+        if not isinstance(call, ast.Call):
+            raise ValueError("it does not call")
+        name = ast.unparse(call.func)
+        pairs = _named_arguments(call, parameters_of.get(name, ()))
+        arguments = {parameter: ast.literal_eval(value) for parameter, value in pairs}
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{text[:80]!r} is no call of literals: {error}") from error
+    if len(arguments) != len(pairs):
+        raise ValueError(f"{text[:80]!r} gives an argument twice")
+    return name, arguments
+
+
+def _named_arguments(call: ast.Call, names: Sequence[str]) -> list[tuple[str, ast.expr]]:
     if len(call.args) > len(names):
-        raise ValueError(f"{text[:80]!r} has {len(call.args)} positional arguments, {name!r} declares {list(names)}")
-    pairs = [*zip(names, call.args, strict=False), *((keyword.arg, keyword.value) for keyword in call.keywords)]
-    return name, {parameter: ast.literal_eval(value) for parameter, value in pairs}
+        raise ValueError(f"{len(call.args)} positional arguments, declared are {list(names)}")
+    pairs = list(zip(names, call.args, strict=False))
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            raise ValueError("its arguments are unpacked")
+        pairs.append((keyword.arg, keyword.value))
+    return pairs
 
 
 def _read_line(line: str) -> Any:
