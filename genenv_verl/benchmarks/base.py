@@ -40,6 +40,10 @@ class ReleaseError(ValueError):
     """A release that is missing, incomplete or damaged: names the path, and what to download."""
 
 
+class ScorerUnavailable(RuntimeError):
+    """What a scorer runs on is missing on this machine: nothing can be scored. The message says what to install."""
+
+
 @dataclass(frozen=True)
 class Record:
     """One record of a release: all that ``score`` needs beside the answer, and nothing that cannot become JSON.

@@ -23,6 +23,7 @@ This file is loaded by its path and imports nothing of this project, so that the
 
 from __future__ import annotations
 
+import _strptime  # noqa: F401  Imported by datetime when it is first needed, which is too late behind the walls.
 import ast
 import builtins
 import importlib

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from genenv_verl.benchmarks.base import Benchmark, Record, ReleaseError, Verdict
+from genenv_verl.benchmarks.base import Benchmark, Record, ReleaseError, ScorerUnavailable, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +69,7 @@ def score_file(benchmark: Benchmark, records: Iterable[Record], outputs: Path, o
     Raises:
         OSError: A file cannot be read or written.
         ReleaseError: A record that is answered cannot be scored with what the release holds.
+        ScorerUnavailable: This machine lacks what the scorer runs on.
     """
     known = {record.record_id: record for record in records}
     summary = Summary()
@@ -121,7 +122,7 @@ def _score(
     """The verdict on an answer; a fault of the scorer is a 0 that names the exception."""
     try:
         verdict = benchmark.score(record, answer)
-    except ReleaseError:  # No answer to this record can be scored: one error, and no file of zeros.
+    except (ReleaseError, ScorerUnavailable):  # No answer to this record can be scored: no file of zeros.
         raise
     except Exception as error:  # The boundary where one broken record must not end the run; it is reported by its id.
         logger.warning("the scorer of %s failed at record %s", benchmark.name, record.record_id, exc_info=True)

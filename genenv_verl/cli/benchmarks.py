@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import typer
 
 from genenv_verl.benchmarks import MODULES, benchmark_class, get_benchmark
-from genenv_verl.benchmarks.base import Benchmark, ReleaseError
+from genenv_verl.benchmarks.base import Benchmark, ReleaseError, ScorerUnavailable
 
 _Name = Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of {', '.join(MODULES)}.")]
 _Options = Annotated[
@@ -51,7 +51,7 @@ def score(
     try:
         records = scorer.load(data)
         result = score_file(scorer, records, outputs, out)
-    except (ReleaseError, OSError) as error:
+    except (ReleaseError, ScorerUnavailable, OSError) as error:
         raise SystemExit(f"genenv: {error}") from None
     for reason, count in result.unattributed.items():
         typer.echo(f"genenv: {count} of {result.lines} lines of {outputs}: {reason}; they count nowhere", err=True)
@@ -94,7 +94,7 @@ def prepare(
     harness = Harness(max_tokens=max_tokens, response_tokens=response_tokens)
     try:
         result = write_files(cutter, source, out, train_share=train_share, harness=harness, partial=partial)
-    except (ReleaseError, OSError) as error:
+    except (ReleaseError, ScorerUnavailable, OSError) as error:
         raise SystemExit(f"genenv: {error}") from None
     for split in {**cutter.official_counts, **result.counts}:
         official = cutter.official_counts.get(split)
