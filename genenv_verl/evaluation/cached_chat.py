@@ -1,0 +1,65 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A model behind an endpoint, with every answer kept on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+
+from genenv_verl.evaluation.cache import AnswerCache
+from genenv_verl.evaluation.chat import Completion, Decoding, ask, completion_key
+from genenv_verl.evaluation.http import JsonClient
+from genenv_verl.tasks.schema import Message
+
+
+class CachedChat:
+    """Asks a model, each prompt once.
+
+    Args:
+        client: The endpoint.
+        cache: Where answers are kept.
+        model: The name under which the endpoint serves the model.
+        model_id: What the model is in the cache: a name, or a fingerprint of its files.
+        decoding: How it answers.
+    """
+
+    def __init__(self, client: JsonClient, cache: AnswerCache, *, model: str, model_id: str, decoding: Decoding):
+        self.model = model
+        self.model_id = model_id
+        self.decoding = decoding
+        self.from_cache = 0
+        self.served_models: set[str] = set()
+        self._client = client
+        self._cache = cache
+        self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def complete(self, messages: Sequence[Message]) -> Completion:
+        """The answer to a prompt. Two equal prompts at the same time are asked once: a repeated run must agree.
+
+        Raises:
+            RequestFailed, EndpointError: As :meth:`JsonClient.post`.
+        """
+        key = completion_key(self.model_id, messages, self.decoding)
+        async with self._locks[key]:
+            if (record := self._cache.get(key)) is not None:
+                self.from_cache += 1
+                completion = Completion.from_record(record)
+            else:
+                completion = await ask(self._client, self.model, messages, self.decoding)
+                self._cache.put(key, completion.as_record())
+        if completion.served_model:
+            self.served_models.add(completion.served_model)
+        return completion
