@@ -17,6 +17,7 @@ from setuptools import find_packages, setup
 
 # The plain-Python layers and the command line. Neither torch nor verl: they come with an extra.
 BASE = [
+    "httpx>=0.27",  # OpenAI-compatible endpoints; its answers can be bounded while they arrive
     "jinja2>=3.1",
     "jsonschema>=4.20",
     "numpy>=1.26",

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import typer
 
-from genenv_verl.cli import benchmarks, runs, seeds
+from genenv_verl.cli import benchmarks, evaluate, runs, seeds
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,3 +32,6 @@ app.command("epochs")(runs.epochs)
 app.command("check-seeds")(seeds.check_seeds)
 app.command("prepare")(benchmarks.prepare)
 app.command("score")(benchmarks.score)
+app.command("evaluate")(evaluate.evaluate)
+app.command("table")(evaluate.table)
+app.command("compare")(evaluate.compare)

@@ -22,7 +22,6 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 
@@ -47,7 +46,9 @@ class AnswerCache:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._file)
-            raise CacheInUse(f"{path}: another evaluation is writing here; wait for it or choose another --out") from None
+            raise CacheInUse(
+                f"{path}: another evaluation is writing here; wait for it or choose another --out"
+            ) from None
         self._answers: dict[str, dict[str, Any]] = {}
         self.damaged_lines = 0
         self._read(path)
@@ -55,7 +56,7 @@ class AnswerCache:
     def __enter__(self) -> AnswerCache:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         os.fsync(self._file)
         os.close(self._file)
 

@@ -19,30 +19,49 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 
+from genenv_verl.benchmarks.harness import TokenCounter, estimate_tokens
 from genenv_verl.evaluation.cache import AnswerCache
 from genenv_verl.evaluation.chat import Completion, Decoding, ask, completion_key
-from genenv_verl.evaluation.http import JsonClient
+from genenv_verl.evaluation.endpoint import LazyEndpoint
 from genenv_verl.tasks.schema import Message
+
+_TEMPLATE_TOKENS = 16
+"""What a chat template adds to a message, on the high side."""
 
 
 class CachedChat:
     """Asks a model, each prompt once.
 
     Args:
-        client: The endpoint.
+        endpoint: Where it is asked.
         cache: Where answers are kept.
         model: The name under which the endpoint serves the model.
         model_id: What the model is in the cache: a name, or a fingerprint of its files.
         decoding: How it answers.
+        max_model_len: The model's longest prompt plus answer in tokens, None if unknown: an answer then may be as long
+            as ``decoding`` says, whatever the prompt.
+        count_tokens: Counts the tokens of a text.
     """
 
-    def __init__(self, client: JsonClient, cache: AnswerCache, *, model: str, model_id: str, decoding: Decoding):
+    def __init__(
+        self,
+        endpoint: LazyEndpoint,
+        cache: AnswerCache,
+        *,
+        model: str,
+        model_id: str,
+        decoding: Decoding,
+        max_model_len: int | None = None,
+        count_tokens: TokenCounter = estimate_tokens,
+    ):
         self.model = model
         self.model_id = model_id
         self.decoding = decoding
         self.from_cache = 0
         self.served_models: set[str] = set()
-        self._client = client
+        self._max_model_len = max_model_len
+        self._count_tokens = count_tokens
+        self._endpoint = endpoint
         self._cache = cache
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -52,14 +71,21 @@ class CachedChat:
         Raises:
             RequestFailed, EndpointError: As :meth:`JsonClient.post`.
         """
-        key = completion_key(self.model_id, messages, self.decoding)
+        decoding = self._fitting(messages)
+        key = completion_key(self.model_id, messages, decoding)
         async with self._locks[key]:
             if (record := self._cache.get(key)) is not None:
                 self.from_cache += 1
                 completion = Completion.from_record(record)
             else:
-                completion = await ask(self._client, self.model, messages, self.decoding)
+                completion = await ask(await self._endpoint.client(), self.model, messages, decoding)
                 self._cache.put(key, completion.as_record())
         if completion.served_model:
             self.served_models.add(completion.served_model)
         return completion
+
+    def _fitting(self, messages: Sequence[Message]) -> Decoding:
+        if self._max_model_len is None:
+            return self.decoding
+        prompt_tokens = sum(self._count_tokens(message.content) + _TEMPLATE_TOKENS for message in messages)
+        return self.decoding.fitting(prompt_tokens + _TEMPLATE_TOKENS, self._max_model_len)

@@ -18,12 +18,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from genenv_verl.evaluation.http import JsonClient, UnreadableAnswer
 from genenv_verl.tasks.json_reader import replace_lone_surrogates
 from genenv_verl.tasks.schema import Message
+
+MIN_NEW_TOKENS = 64
+"""Room for a short answer. A prompt that leaves less is too long, and the endpoint says so."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class Decoding:
         """The fields of the request's body."""
         fields = {"temperature": self.temperature, "max_tokens": self.max_tokens, "seed": self.seed, **self.extra}
         return {name: value for name, value in fields.items() if value is not None}
+
+    def fitting(self, prompt_tokens: int, max_model_len: int) -> Decoding:
+        """The same with no more new tokens than the model has room for; never under ``MIN_NEW_TOKENS``."""
+        return replace(self, max_tokens=min(self.max_tokens, max(max_model_len - prompt_tokens, MIN_NEW_TOKENS)))
 
 
 @dataclass(frozen=True)

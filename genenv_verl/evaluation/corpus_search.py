@@ -61,7 +61,8 @@ class CorpusSearch(Search):
         if not match:
             return []
         rows = self._database.execute(
-            "SELECT title, text FROM passages WHERE passages MATCH ? ORDER BY bm25(passages), rowid LIMIT ?", (match, TOP)
+            "SELECT title, text FROM passages WHERE passages MATCH ? ORDER BY bm25(passages), rowid LIMIT ?",
+            (match, TOP),
         )
         return [Passage(title, text[:MAX_PASSAGE_CHARACTERS]) for title, text in rows]
 

@@ -11,15 +11,43 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Which models an OpenAI-compatible endpoint serves."""
+"""An OpenAI-compatible endpoint: reached when it is needed, and asked which models it serves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from genenv_verl.evaluation.http import EndpointError, JsonClient, RequestFailed
+
+
+class LazyEndpoint:
+    """An endpoint that is reached, or a server that is started, at the first question to it.
+
+    A run whose answers are all cached needs neither. An asynchronous context manager that closes what was opened.
+    """
+
+    def __init__(self, open_client: Callable[[], AbstractAsyncContextManager[JsonClient]]):
+        self._open_client = open_client
+        self._client: JsonClient | None = None
+        self._lock = asyncio.Lock()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> LazyEndpoint:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def client(self) -> JsonClient:
+        """The client, opened by the first who asks (EndpointError and ServerError of the opening)."""
+        async with self._lock:
+            if self._client is None:
+                self._client = await self._stack.enter_async_context(self._open_client())
+        return self._client
 
 
 @dataclass(frozen=True)

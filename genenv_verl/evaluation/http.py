@@ -163,7 +163,7 @@ class JsonClient:
             self._failures_in_a_row += 1
             if self._failures_in_a_row >= _HOPELESS_ROW and (not self._answered or failure.reason != "http_400"):
                 raise EndpointError(
-                    f"{self.base_url}: {self._failures_in_a_row} requests in a row have failed, the last with: {failure}"
+                    f"{self.base_url}: {self._failures_in_a_row} requests in a row have failed, the last: {failure}"
                 ) from None
             raise
         self._answered = True
@@ -215,7 +215,9 @@ class JsonClient:
     def _refuse(self, method: str, response: httpx.Response, path: str, text: str) -> NoReturn:
         status = response.status_code
         if status in _RETRIED_BELOW_500 or status >= 500:
-            raise _TryAgain(f"http_{status}", f"HTTP {status}: {text}", retry_after_s(response.headers.get("retry-after")))
+            raise _TryAgain(
+                f"http_{status}", f"HTTP {status}: {text}", retry_after_s(response.headers.get("retry-after"))
+            )
         if method == "POST" and status in _HOPELESS and not self._answered:
             raise EndpointError(f"{self.base_url}{path}: HTTP {status}, {_HOPELESS[status]}: {text}")
         raise RequestFailed(f"http_{status}", f"HTTP {status}: {text}")

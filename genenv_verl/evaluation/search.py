@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from genenv_verl.evaluation.cache import AnswerCache
-from genenv_verl.evaluation.http import JsonClient, UnreadableAnswer
+from genenv_verl.evaluation.endpoint import LazyEndpoint
+from genenv_verl.evaluation.http import UnreadableAnswer
 from genenv_verl.tasks.json_reader import replace_lone_surrogates
 
 TOP = 5
@@ -60,16 +61,16 @@ class HttpSearch(Search):
     Results are cached: the web changes, and a repeated run must agree with the first.
     """
 
-    def __init__(self, client: JsonClient, cache: AnswerCache):
-        self.name = client.base_url
-        self._client = client
+    def __init__(self, url: str, endpoint: LazyEndpoint, cache: AnswerCache):
+        self.name = url
+        self._endpoint = endpoint
         self._cache = cache
 
     async def find(self, query: str) -> list[Passage]:
         query = query[:MAX_QUERY_CHARACTERS]
         key = f"search\n{self.name}\n{query}"
         if (record := self._cache.get(key)) is None:
-            passages = await self._client.post("", {"q": query, "num": TOP}, _read_results)
+            passages = await (await self._endpoint.client()).post("", {"q": query, "num": TOP}, _read_results)
             record = {"passages": [[passage.title, passage.text] for passage in passages]}
             self._cache.put(key, record)
         return [Passage(title, text) for title, text in record["passages"]]

@@ -25,9 +25,7 @@ from genenv_verl.evaluation.styles.search_tags import RESEARCH, SEARCH_R1
 from genenv_verl.evaluation.styles.shared import PLAIN, TOOLRL, UNIFIED
 from genenv_verl.evaluation.styles.style import Style
 
-STYLES: dict[str, Style] = {
-    style.name: style for style in (UNIFIED, PLAIN, TOOLRL, QWEN, SEARCH_R1, RESEARCH, TORL)
-}
+STYLES: dict[str, Style] = {style.name: style for style in (UNIFIED, PLAIN, TOOLRL, QWEN, SEARCH_R1, RESEARCH, TORL)}
 
 
 def get_style(name: str) -> Style:

@@ -32,7 +32,7 @@ def _plain(context: Context) -> list[Message]:
         tools = (
             "You may call these functions:\n"
             f"{tool_lines(context.tools)}\n\n"
-            'To call some, answer with nothing but their calls, one JSON object a line: {"name": …, "parameters": {…}}. '
+            'To call some, answer with their calls alone, one JSON object a line: {"name": …, "parameters": {…}}. '
             "Otherwise answer in words."
         )
     instructions = joined(context.system, tools) or "Answer the user."

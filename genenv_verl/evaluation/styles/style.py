@@ -106,7 +106,8 @@ def chat(
         match message.role:
             case "assistant":
                 parsed = parse_response(message.content)
-                turns.append(("assistant", write_calls(parsed.calls) if parsed.calls else parsed.text))
+                text = write_calls(parsed.calls) if parsed.calls else parsed.text or message.content
+                turns.append(("assistant", text))
             case "tool":
                 turns.append(("user", write_result(message.content)))
             case role:
