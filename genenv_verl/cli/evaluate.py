@@ -107,7 +107,7 @@ def evaluate(
 
 def _run(plan: Plan) -> None:
     from genenv_verl.benchmarks.base import ReleaseError
-    from genenv_verl.cli.evaluation_progress import EvaluationProgress, end_on_sigterm, show_results
+    from genenv_verl.cli.evaluation_progress import EvaluationProgress, show_results, sigterm_like_ctrl_c
     from genenv_verl.evaluation.cache import CacheInUse
     from genenv_verl.evaluation.corpus_search import CorpusError
     from genenv_verl.evaluation.http import EndpointError
@@ -117,11 +117,11 @@ def _run(plan: Plan) -> None:
     from genenv_verl.evaluation.session import run_plan
     from genenv_verl.evaluation.vllm_server import ServerError
 
-    end_on_sigterm()
     try:
         check_plan(plan)
         chosen = {name: choose(plan, name) for name in plan.benchmarks}
-        with EvaluationProgress({name: len(part.steps) for name, part in chosen.items()}) as progress:
+        counts = {name: len(part.steps) for name, part in chosen.items()}
+        with sigterm_like_ctrl_c(), EvaluationProgress(counts) as progress:
             results = progress.run(run_plan(plan, chosen, progress.watch))
     except (PlanError, ReleaseError, CorpusError, ModelFolderError, ResultError, CacheInUse) as error:
         raise SystemExit(f"genenv: {error}") from None

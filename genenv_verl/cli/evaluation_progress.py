@@ -18,7 +18,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,13 +33,18 @@ from genenv_verl.evaluation.table import WRITERS, measured_row, paper_rows, row_
 T = TypeVar("T")
 
 
-def end_on_sigterm() -> None:
-    """A termination ends like Ctrl-C: what was started is ended, what was answered is kept."""
+@contextmanager
+def sigterm_like_ctrl_c() -> Iterator[None]:
+    """In the block a termination ends the run like Ctrl-C: what was started is ended, what was answered is kept."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class EvaluationProgress:

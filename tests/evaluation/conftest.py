@@ -58,6 +58,7 @@ class FakeServer:
         self._stop = threading.Event()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
+        self._http.handle_error = lambda *_: None  # clients that have gone
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
         self.root = f"http://127.0.0.1:{self._http.server_port}"
         self.url = f"{self.root}/v1"

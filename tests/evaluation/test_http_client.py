@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+import tracemalloc
 from email.utils import formatdate
 
 import pytest
@@ -23,14 +24,21 @@ import pytest
 from genenv_verl.evaluation.backoff import Backoff, retry_after_s
 from genenv_verl.evaluation.chat import MIN_NEW_TOKENS, Decoding, ask, completion_key, read_completion
 from genenv_verl.evaluation.endpoint import find_model
-from genenv_verl.evaluation.http import EndpointError, JsonClient, RequestFailed, check_url, key_from_environment
+from genenv_verl.evaluation.http import (
+    MAX_BODY_BYTES,
+    EndpointError,
+    JsonClient,
+    RequestFailed,
+    check_url,
+    key_from_environment,
+)
 from genenv_verl.tasks.schema import Message
 
 QUESTION = [Message(role="user", content="How are you?")]
 QUICK = Backoff(retries=3, first_s=0.01, longest_s=0.05)
 
 
-def ask_once(url, *, timeout_s=5.0, backoff=QUICK, secret=None, times=1):
+def ask_once(url, *, timeout_s=60.0, backoff=QUICK, secret=None, times=1):
     async def work():
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         async with JsonClient(url, headers=headers, secret=secret, timeout_s=timeout_s, backoff=backoff) as client:
@@ -79,14 +87,19 @@ def test_a_request_carries_the_prompt_and_the_decoding(serve):
         dict(body=b'{"choices": [{"message": {"content": "a"}}], "usage": [1]}'),
         dict(body=b'{"error": {"message": "busy"}}'),
         dict(body=b'{"choices": [{"message": {"content": "cut o', promised=500),
-        dict(hang_s=2.0),
     ],
     ids=lambda fault: str(fault)[:40],
 )
 def test_a_fault_that_passes_is_asked_again(serve, fault):
     server = serve(lambda body, number: serve.Reply(**fault) if number < 3 else serve.completion("Fine."))
-    assert ask_once(server.url, timeout_s=0.5).content == "Fine."
+    assert ask_once(server.url).content == "Fine."
     assert len(server.posts) == 3
+
+
+def test_a_server_that_hangs_is_asked_again(serve):
+    server = serve(lambda body, number: serve.Reply(hang_s=60.0) if number == 1 else serve.completion("Fine."))
+    assert ask_once(server.url, timeout_s=1.0, backoff=Backoff(retries=20, first_s=0.01)).content == "Fine."
+    assert len(server.posts) >= 2
 
 
 @pytest.mark.parametrize(
@@ -96,14 +109,19 @@ def test_a_fault_that_passes_is_asked_again(serve, fault):
         (dict(body=b"<html>"), "invalid_json", "no JSON: '<html>' (4 tries)"),
         (dict(body=b"{}"), "unreadable", "no message: {} (4 tries)"),
         (dict(body=b'{"choices"', promised=500), "connection", "RemoteProtocolError"),
-        (dict(hang_s=5.0), "timeout", "within 0.2 s (4 tries)"),
     ],
 )
 def test_a_fault_that_stays_is_a_failed_request(serve, fault, reason, message):
     server = serve(lambda body, number: serve.Reply(**fault))
-    failure = ask_once(server.url, timeout_s=0.2)
+    failure = ask_once(server.url)
     assert failure.reason == reason and message in str(failure)
     assert len(server.posts) == 4
+
+
+def test_a_server_that_only_hangs_is_a_failed_request(serve):
+    server = serve(lambda body, number: serve.Reply(hang_s=60.0))
+    failure = ask_once(server.url, timeout_s=0.2, backoff=Backoff(retries=1, first_s=0.01))
+    assert failure.reason == "timeout" and "no complete answer within 0.2 s (2 tries)" in str(failure)
 
 
 def test_what_another_try_cannot_mend_is_not_tried_again(serve):
@@ -113,21 +131,21 @@ def test_what_another_try_cannot_mend_is_not_tried_again(serve):
 
 
 def test_a_huge_answer_is_given_up_before_it_is_read(serve):
-    server = serve(lambda body, number: serve.Reply(b" " * 2**20, repeat=100))
-    began = time.monotonic()
+    tracemalloc.start()
+    server = serve(lambda body, number: serve.Reply(b" " * 2**16, repeat=1600))
     failure = ask_once(server.url)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert failure.reason == "too_large" and len(server.posts) == 1
-    assert time.monotonic() - began < 3.0
+    assert most_bytes < 3 * MAX_BODY_BYTES  # of 100 MB
 
 
-def test_a_server_that_drips_is_cut_off_at_the_time_limit(serve):
+def test_a_server_that_drips_is_cut_off_at_the_time_limit():
     # Every byte comes in time for a limit on reads: only a limit on the whole try ends this.
-    server = serve(lambda body, number: serve.completion("never"))
-
     async def drip(reader, writer):
         await reader.read(1000)
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-        for _ in range(100):
+        while not writer.is_closing():
             writer.write(b" ")
             await asyncio.sleep(0.05)
 
@@ -140,9 +158,7 @@ def test_a_server_that_drips_is_cut_off_at_the_time_limit(serve):
                 await ask(client, "fake", QUESTION, Decoding())
         dripping.close()
 
-    began = time.monotonic()
-    asyncio.run(work())
-    assert time.monotonic() - began < 2.0 and server.posts == []
+    asyncio.run(asyncio.wait_for(work(), 60))
 
 
 def test_retry_after_is_obeyed_by_every_request(serve):
@@ -244,7 +260,8 @@ def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(monkeypatc
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://host/v1", "host:8000", "http://", "http://user:password@host", "https://host/v1?key=1", "http://[::1"]
+    "url",
+    ["ftp://host/v1", "host:8000", "http://", "http://user:password@host", "https://host/v1?key=1", "http://[::1"],
 )
 def test_bad_urls_are_refused_without_their_secrets(url):
     with pytest.raises(ValueError) as error:
