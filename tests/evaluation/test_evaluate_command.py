@@ -257,7 +257,7 @@ def test_bamboogle_with_search_and_judge(serve, bamboogle, tmp_path, monkeypatch
     by_id = {line["id"]: line for line in lines_of(out)}
     assert (result["metric"], result["failures"]) == ("judge", {"judge_unreadable_judgement": 1})
     assert result["figure"] == pytest.approx(10 / 11)
-    assert searches.posts[0][2]["X-Api-Key"] == KEY and searches.bodies[0]["num"] == 5
+    assert searches.posts[0][2]["X-API-KEY"] == KEY and searches.bodies[0]["num"] == 5
     for line in by_id.values():
         number = int(line["id"].partition("_")[2])
         # number 0 searches in every round, and the last round forbids it
