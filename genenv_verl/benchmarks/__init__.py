@@ -31,11 +31,17 @@ MODULES: dict[str, str] = {
 }
 
 
+def is_benchmark(name: str) -> bool:
+    """Whether a name is that of a benchmark: one of ``MODULES``, or one that a caller's own module registered."""
+    return name in MODULES or name in _REGISTRY
+
+
 def benchmark_class(name: str) -> type[Benchmark]:
     """The class of a benchmark (ValueError with the known names otherwise)."""
-    if name not in MODULES:
-        raise ValueError(f"benchmark {name!r} is unknown; known are {', '.join(MODULES)}")
-    importlib.import_module(f"genenv_verl.benchmarks.{MODULES[name]}")
+    if not is_benchmark(name):
+        raise ValueError(f"benchmark {name!r} is unknown; known are {', '.join({**MODULES, **_REGISTRY})}")
+    if name not in _REGISTRY:
+        importlib.import_module(f"genenv_verl.benchmarks.{MODULES[name]}")
     return _REGISTRY[name]
 
 

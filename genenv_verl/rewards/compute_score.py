@@ -25,7 +25,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from genenv_verl.benchmarks import MODULES
+from genenv_verl.benchmarks import is_benchmark
 from genenv_verl.rewards.agent_reward import Score, Target, read_target, score_target
 from genenv_verl.rewards.matching import MATCH_MODES, MatchMode
 
@@ -64,7 +64,7 @@ def compute_score(
     if match_mode not in MATCH_MODES:
         raise ValueError(f"reward_kwargs.match_mode is {match_mode!r}, none of {MATCH_MODES}")
     try:
-        if data_source in MODULES:
+        if is_benchmark(data_source):
             score = _score_by_benchmark(data_source, solution_str, ground_truth, extra_info or {})
         else:
             target = _read_text(ground_truth) if isinstance(ground_truth, str) else _read_object(ground_truth)
