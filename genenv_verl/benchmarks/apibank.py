@@ -36,6 +36,10 @@ FOLDERS = ("", "toolrl", "benchmarks/API-Bank")
 """Where the files lie below the given folder: there itself, or as in a copy of ToolRL's repository."""
 
 
+MAX_OUTPUT_CHARS = 262_144
+"""Longer responses score 0: some twenty times what the protocol's 4,096 tokens can hold."""
+
+
 @register
 class ApiBank(Benchmark):
     """One record, one step: the dialogue up to a call is the prompt, the call is the gold."""
@@ -86,14 +90,17 @@ class ApiBank(Benchmark):
         output = answer.get("model_output")
         if not isinstance(output, str):
             return Verdict(0.0, "no_model_output")
-        calls = read_lines(output)
-        if not calls:
-            return Verdict(0.0, "no_call")
+        if len(output) > MAX_OUTPUT_CHARS:
+            return Verdict(0.0, "output_too_long")
+        reason = "no_call"
         try:
-            solved = any(is_gold(call, record.data["gold"]) for call in calls)
+            for call in read_lines(output):
+                if is_gold(call, record.data["gold"]):
+                    return Verdict(1.0, "ok")
+                reason = "wrong_call"
         except (TypeError, ValueError, RecursionError):
-            return Verdict(0.0, "not_a_call")
-        return Verdict(1.0, "ok") if solved else Verdict(0.0, "wrong_call")
+            reason = "not_a_call"
+        return Verdict(0.0, reason)
 
     def aggregate(self, verdicts: Sequence[tuple[Record, Verdict]]) -> dict[str, float]:
         """The micro average, the same by level, and the same without the records that have a ``defect``."""
@@ -109,7 +116,8 @@ class ApiBank(Benchmark):
         return record.data["episode"]
 
     def defect(self, record: Record) -> str | None:
-        """``gold_tool_missing``, ``corrupt_gold`` or ``duplicate_prompt`` (all but the first of equal prompts)."""
+        """``gold_tool_missing``, ``gold_argument_undeclared``, ``corrupt_gold`` or ``duplicate_prompt``
+        (an earlier record has the same)."""
         return record.data["defect"]
 
     def _folder(self, source: Path | None) -> Path:
@@ -152,19 +160,18 @@ class ApiBank(Benchmark):
         return Record(f"Level{split[-1]}_{index}", split, data)
 
 
-def read_lines(output: str) -> list[Any]:
+def read_lines(output: str) -> Iterator[Any]:
     """What ToolRL's evaluation reads as calls: every line of the last ``<tool_call>`` block that is JSON.
 
     Without an opening tag that is every line of the response up to a closing one; without a closing tag, every line to
     the end. Lines that are no JSON are passed over, whatever they are.
     """
-    values = []
     for line in output.rpartition("<tool_call>")[2].partition("</tool_call>")[0].split("\n"):
-        try:
-            values.append(json.loads(line))
-        except (ValueError, RecursionError):
-            continue
-    return values
+        if _JSON_START.match(line):  # Most other lines are told at a glance.
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError):
+                continue
 
 
 def is_gold(call: Any, gold: Mapping[str, Any]) -> bool:
@@ -192,16 +199,19 @@ _TOOL = re.compile(
 )
 _TURN = re.compile(r"<(?P<tag>user|response|tool_call|obs)>(?P<text>.*?)</(?P=tag)>", re.DOTALL)
 _HEADING = re.compile(r"\s*\*+Dialogue Records History\*+\s*")
+_JSON_START = re.compile(r"[ \t\r]*[-\[{\"0-9NItfn]")
 _LEAKED_ARGUMENT = re.compile(r"', \w+=")
 
 
 def _defect(system: str, gold: ToolCall) -> str | None:
-    names = {match["name"] or match["short"] for match in _TOOL.finditer(system)}
-    if gold.name not in names:
+    parameters = {match["name"] or match["short"]: match["parameters"] for match in _TOOL.finditer(system)}
+    if gold.name not in parameters:
         return "gold_tool_missing"
     # Arguments that were cut at the wrong quotation mark: one holds the next, or nothing is left of it.
     if any(value == "" or _LEAKED_ARGUMENT.search(str(value)) for value in gold.arguments.values()):
         return "corrupt_gold"
+    if any(f"{name!r}: {{" not in parameters[gold.name] for name in gold.arguments):
+        return "gold_argument_undeclared"
     return None
 
 

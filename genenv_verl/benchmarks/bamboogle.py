@@ -36,6 +36,9 @@ from genenv_verl.tasks.tool_calls import parse_response
 FILE = "data.json"
 FOLDERS = ("", "bamboogle", "benchmarks/Bamboogle")
 
+MAX_ANSWER_CHARS = 65_536
+"""Longer answers score 0: it bounds the time, and a short phrase is asked for."""
+
 SEARCH = ToolSpec(
     function=FunctionSpec(
         name="Search",
@@ -134,6 +137,8 @@ class Bamboogle(Benchmark):
             predicted = extract_answer(output)
         if predicted is None:
             return Verdict(0.0, "search_call", {"f1": 0.0})
+        if len(predicted) > MAX_ANSWER_CHARS:
+            return Verdict(0.0, "answer_too_long", {"f1": 0.0})
         gold = record.data["answer"]
         solved = exact_match(predicted=predicted, gold=gold)
         reason = "ok" if solved else "wrong_answer" if predicted.strip() else "empty_answer"

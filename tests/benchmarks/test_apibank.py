@@ -148,7 +148,18 @@ def test_an_answer_without_output_scores_nothing(apibank, record, answer):
 
 @pytest.mark.parametrize(
     "output",
-    ["[" * 100_000, '{"a":' * 100_000, '"' + "\\\\" * 100_000, "9" * 100_000, "<tool_call>" * 50_000, "\ud800", "\x00"],
+    [
+        "[" * 100_000,
+        "\n" * 100_000,
+        "1\n" * 100_000,
+        "x\n" * 300_000,
+        '{"a":' * 100_000,
+        '"' + "\\\\" * 100_000,
+        "9" * 100_000,
+        "<tool_call>" * 50_000,
+        "\ud800",
+        "\x00",
+    ],
 )
 def test_hostile_output_scores_nothing(apibank, record, output):
     assert apibank.score(record, {"model_output": f"{output}\n{output}"}).score == 0.0
@@ -188,14 +199,29 @@ def test_a_step_is_the_release_in_the_tasks_form(apibank, tmp_path):
 def test_defects_stay_in_the_score_and_are_left_out_beside_it(apibank, tmp_path):
     broken = {"name": "AddAlarm", "parameters": {"token": "a', time=", "time": "7"}}
     missing = {"name": "RemoveAlarm", "parameters": {}}
-    level1 = [entry(), entry(), entry(name="again", gold=broken), entry(name="once more", gold=missing)]
+    unknown = {"name": "AddAlarm", "parameters": {"day": "7"}}
+    level1 = [
+        entry(),
+        entry(),
+        entry(name="a", gold=broken),
+        entry(name="b", gold=missing),
+        entry(name="c", gold=unknown),
+    ]
     records = apibank.load(write_release(tmp_path, level1=level1))
     defects = [apibank.defect(record) for record in records]
-    assert defects == [None, "duplicate_prompt", "corrupt_gold", "gold_tool_missing", None, None]
+    assert defects == [
+        None,
+        "duplicate_prompt",
+        "corrupt_gold",
+        "gold_tool_missing",
+        "gold_argument_undeclared",
+        None,
+        None,
+    ]
     verdicts = [(record, Verdict(float(not apibank.defect(record)), "")) for record in records]
     assert apibank.aggregate(verdicts) == {
-        "score": 0.5,
-        "level1": 0.25,
+        "score": pytest.approx(3 / 7),
+        "level1": 0.2,
         "level2": 1.0,
         "level3": 1.0,
         "score_without_defects": 1.0,
@@ -269,6 +295,8 @@ def test_the_release_has_the_official_counts_and_the_known_defects(apibank, real
     missing = {f"Level2_{index}" for index in (6, 13, 14, 19, 25, 54)}
     assert {name for name, defect in defects.items() if defect == "gold_tool_missing"} == missing
     assert list(defects.values()).count("duplicate_prompt") == 10
+    undeclared = {f"Level1_{index}" for index in (61, 130, 164, 167, 215, 261, 270, 357)}
+    assert {name for name, defect in defects.items() if defect == "gold_argument_undeclared"} == undeclared
     steps = list(apibank.steps(records))
     for step in steps:
         listed = step.record.data["system"].partition("**Available Tools**")[2].partition("**Steps")[0]

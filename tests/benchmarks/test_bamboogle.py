@@ -139,6 +139,7 @@ def test_b19_only_the_response_scores(bamboogle):
         ({"answer": None, "model_output": SEARCH}, "search_call"),
         ({"answer": " "}, "empty_answer"),
         ({"answer": ["James Madison"]}, "no_model_output"),
+        ({"answer": "James Madison " * 9_000}, "answer_too_long"),
         ({}, "no_model_output"),
     ],
 )
