@@ -75,10 +75,13 @@ def score_file(benchmark: Benchmark, records: Iterable[Record], outputs: Path, o
     summary = Summary()
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(out.name + ".tmp")
-    with outputs.open("rb") as lines, draft.open("w", encoding="utf-8") as verdicts:
-        for verdict in _score_lines(benchmark, known, lines, summary):
-            verdicts.write(json.dumps(verdict) + "\n")
-    os.replace(draft, out)
+    try:
+        with outputs.open("rb") as lines, draft.open("w", encoding="utf-8") as verdicts:
+            for verdict in _score_lines(benchmark, known, lines, summary):
+                verdicts.write(json.dumps(verdict) + "\n")
+        os.replace(draft, out)
+    finally:
+        draft.unlink(missing_ok=True)
     return summary
 
 

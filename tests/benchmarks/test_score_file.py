@@ -151,6 +151,7 @@ def test_an_interrupted_run_leaves_the_earlier_file(toy, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         score_file(Stopped(), Toy().load(None), write(tmp_path / "answers.jsonl", answers()), out)
     assert out.read_text() == "earlier\n"
+    assert list(tmp_path.glob("*.tmp")) == []
 
 
 def test_answers_may_be_replaced_by_their_verdicts(toy, tmp_path):
