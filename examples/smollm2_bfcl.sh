@@ -67,7 +67,7 @@ fi
 
 [[ -z "$PREPARE_ONLY" ]] || { say "prepared: $OUT/data, $OUT/warm_start"; exit 0; }
 
-say "co-evolution in verl, $EPOCHS epochs (about 15 minutes each); full log: $OUT/run.log"
+say "co-evolution in verl, $EPOCHS epochs (about 10 minutes each); full log: $OUT/run.log"
 run_logged "$OUT/run.log" bash "$EXAMPLE/train.sh" "$OUT/data" "$OUT/warm_start" "$OUT/run" \
   trainer.total_epochs="$EPOCHS" ${OVERRIDES[@]+"${OVERRIDES[@]}"}
 

@@ -17,9 +17,10 @@ exec "${PY:-python}" -m verl.trainer.main_ppo --config-name genenv_cpu \
   actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=2048 \
   actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes=402653184 \
   actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes=256 \
-  genenv.seeds="$DATA/seeds.parquet" genenv.steps_per_epoch=3 genenv.n_variations=4 genenv.min_accepted=8 \
+  genenv.seeds="$DATA/seeds.parquet" genenv.steps_per_epoch=2 genenv.n_variations=4 genenv.min_accepted=8 \
+  genenv.mixture.base=0.125 genenv.mixture.pool=0.125 genenv.mixture.fresh=0.75 \
   genenv.environment.model.path="$MODEL" genenv.environment.actor.optim.lr=1e-5 \
   genenv.rwr.batch_size=16 genenv.rwr.max_kl=0.5 \
   genenv.environment_template="$HERE/environment.jinja" genenv.agent_template="$HERE/agent.jinja" \
-  trainer.total_epochs=3 trainer.test_freq=9 trainer.max_actor_ckpt_to_keep=1 \
+  trainer.total_epochs=3 trainer.test_freq=6 trainer.max_actor_ckpt_to_keep=1 \
   trainer.default_local_dir="$RUN" hydra.run.dir="$RUN/hydra" "$@"
