@@ -27,8 +27,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-ENTRY_POINT = "check"
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -11,71 +11,22 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The program that runs checkers in the jail: see ``base`` for what a checker is.
+"""How a checker is run and what its verdict is: see ``base`` for what a checker is.
 
-A request is ``{"source": …, "answer": …}``, the reply ``{"accepted": true | false}``.
+A request is ``{"source": …, "answer": …}``, the reply ``{"accepted": true | false}``. This module imports the standard
+library only, so that its text can be sent to another machine.
 """
 
-# What checkers may import: nothing else of Python is within their reach.
-# ruff: noqa: F401
 from __future__ import annotations
 
-import _strptime
-import ast
-import base64
-import binascii
-import bisect
-import calendar
-import collections.abc
-import contextlib
-import copy
-import dataclasses
-import datetime
-import decimal
-import difflib
-import encodings.aliases
-import encodings.ascii
-import encodings.latin_1
-import encodings.utf_8_sig
-import encodings.utf_16
-import enum
-import fnmatch
-import fractions
-import functools
-import heapq
-import html
-import io
-import itertools
-import json
-import math
-import numbers
-import operator
-import os
-import pathlib
-import random
-import re
-import statistics
-import string
-import struct
-import sys
-import textwrap
-import time
-import traceback
-import types
-import typing
-import unicodedata
-import urllib.parse
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from genenv_verl.tasks.sandbox.base import ENTRY_POINT
-from genenv_verl.tasks.sandbox.sealed import Step
-
+ENTRY_POINT = "check"
 _ANSWER = "__answer__"
 
 
-def steps(request: dict[str, Any]) -> Sequence[Step]:
+def steps(request: dict[str, Any]) -> Sequence[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
     """The checker's life: its source is read and run, then its entry point is called with the answer."""
     source, answer = request["source"], request["answer"]
     names = {"__name__": "checker"}

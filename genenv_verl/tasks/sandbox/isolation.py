@@ -23,7 +23,9 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import shutil
 import signal
+import tempfile
 import time
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -161,7 +163,8 @@ class NoIsolation:
         pass
 
     def fresh_scratch(self) -> None:
-        pass
+        self._scratch = tempfile.mkdtemp(prefix="genenv_verl_")
+        os.chdir(self._scratch)
 
     def confine(self) -> None:
         os.setsid()
@@ -173,6 +176,7 @@ class NoIsolation:
         _ignore_missing(os.killpg, child, signal.SIGKILL)
         _ignore_missing(os.kill, child, signal.SIGKILL)
         os.waitpid(child, 0)
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def isolation(mode: Mode) -> Isolation:

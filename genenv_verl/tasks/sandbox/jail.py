@@ -40,6 +40,8 @@ from genenv_verl.tasks.sandbox.frames import MAX_BYTES, read_frame, write_frame
 
 Mode = Literal["namespaces", "landlock", "none"]
 
+ISOLATED: tuple[Mode, ...] = ("namespaces", "landlock")
+
 _START_SECONDS = 60.0
 # The worker itself keeps the time; past this much more it is taken for broken.
 _GRACE_SECONDS = 5.0
@@ -49,7 +51,13 @@ _BOOT = (
 )
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 # One arena: others reserve address space, which is limited. One hash seed: a checker says the same in every worker.
-_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}
+_ENVIRONMENT = {
+    "MALLOC_ARENA_MAX": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONIOENCODING": "utf-8:backslashreplace",
+    "PYTHONUTF8": "1",
+}
 _REMEDY = (
     "Allow unprivileged user namespaces (sysctl user.max_user_namespaces=10000; on Debian "
     "kernel.unprivileged_userns_clone=1, on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in Docker "
@@ -103,7 +111,7 @@ class Jail:
         readable: Paths that the program reads during a call; everything else is out of sight. Modules that are
             imported with the program need not be named.
         workers: Processes, each of which serves one call at a time. All but the first start when they are needed.
-        isolated: Without isolation, foreign code may do whatever this user may do.
+        modes: The kinds of walls to try, best first. With ``none`` foreign code may do whatever this user may do.
 
     Raises:
         JailUnavailable: This machine cannot isolate.
@@ -117,7 +125,7 @@ class Jail:
         *,
         readable: Sequence[Path] = (),
         workers: int = 1,
-        isolated: bool = True,
+        modes: Sequence[Mode] = ISOLATED,
     ) -> None:
         self._setup = {
             "program": program,
@@ -126,7 +134,7 @@ class Jail:
             **asdict(limits),
         }
         self._count = workers
-        first = _first_worker(self._setup, ("namespaces", "landlock") if isolated else ("none",))
+        first = _first_worker(self._setup, modes)
         self.mode = first.mode
         self._fill(first)
 
@@ -157,6 +165,10 @@ class Jail:
         """Ends the workers. Calls in progress have no reply."""
         self._end()
 
+    def pids(self) -> list[int]:
+        """The process ids of the workers that run."""
+        return [place.worker.pid for place in self._places if place.worker is not None]
+
     def __enter__(self) -> Jail:
         return self
 
@@ -165,7 +177,7 @@ class Jail:
 
     def _fill(self, first: _Worker | None) -> None:
         self._owner = os.getpid()
-        places = [_Place(self._setup, self.mode) for _ in range(self._count)]
+        self._places = places = [_Place(self._setup, self.mode) for _ in range(self._count)]
         places[-1].worker = first
         self._idle: queue.LifoQueue[_Place] = queue.LifoQueue()
         for place in places:
@@ -233,6 +245,7 @@ class _Worker:
                 pass_fds=[inner.fileno()],
                 start_new_session=True,
             )
+        self.pid = self._process.pid
         try:
             self._expect_ready(self._exchange(json.dumps({**setup, "mode": mode}).encode(), _START_SECONDS).decode())
         except (OSError, ImportError):

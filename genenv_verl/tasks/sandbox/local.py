@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genenv_verl.tasks.sandbox.base import Outcome
-from genenv_verl.tasks.sandbox.jail import Jail, Limits, NoReply
+from genenv_verl.tasks.sandbox.jail import ISOLATED, Jail, Limits, Mode, NoReply
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
 
-PROGRAM = "genenv_verl.tasks.sandbox.checker"
+PROGRAM = "genenv_verl.tasks.sandbox.checker_program"
 
 
 class LocalBackend:
@@ -29,16 +29,16 @@ class LocalBackend:
 
     Args:
         settings: Limits and number of workers.
-        isolated: False runs them without walls.
+        modes: The kinds of walls to try, see ``Jail``.
 
     Raises:
         JailUnavailable: This machine cannot isolate.
     """
 
-    def __init__(self, settings: SandboxSettings, *, isolated: bool = True) -> None:
+    def __init__(self, settings: SandboxSettings, *, modes: Sequence[Mode] = ISOLATED) -> None:
         limits = Limits(memory_mb=settings.memory_mb, reply_bytes=4096)
         self._timeout_s = settings.timeout_s
-        self._jail = Jail(PROGRAM, limits, workers=settings.workers, isolated=isolated)
+        self._jail = Jail(PROGRAM, limits, workers=settings.workers, modes=modes)
         self.name = f"local ({self._jail.mode})"
 
     def check(self, source: str, answers: Sequence[str]) -> list[Outcome]:

@@ -78,8 +78,9 @@ class Sealed:
         watch = weakref.ref(job, self._ended.put)
         exception_args, class_of, next_event = self._exception_args, type, self._ended.get
         name_of, encode = type.__dict__["__name__"].__get__, str.encode
-        # Foreign code can put things into the queue: they are kept, lest their finalizers run here.
-        keep = [].append
+        # What foreign code has returned or put into the queue is kept for ever, lest its finalizers run here.
+        self._kept = [results]
+        keep = self._kept.append
         _thread.start_new_thread(job, ())
         del job, calls
         started()
