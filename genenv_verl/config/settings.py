@@ -108,7 +108,7 @@ class TrustSettings(_Block):
     reward_scale: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
     agreement: Annotated[float, Field(gt=0.0, le=1.0)] = 0.6
     max_success: Share = 0.125
-    ambiguous_band: Annotated[float, Field(ge=0.0, le=0.5)] = 0.25
+    ambiguous_band: Annotated[float, Field(ge=0.0, le=0.5)] = 0.35
     lucky_chance: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
 
 

@@ -41,6 +41,12 @@ MIN_AGREEING = 3
 """Fewer attempts than this prove nothing by agreeing, or by failing."""
 
 MAX_CALLS = 64  # R_agent gives more calls than this nothing
+RIVAL_SHARE = 0.15
+"""A rival answer is given by this share of the attempts, and by two of them at least."""
+
+RIVALS_COVER = 0.6
+"""Share of the attempts that the gold and its rivals must explain; more of other answers is noise, not ambiguity."""
+
 SIGNIFICANCE = 0.05
 SAME_TEXT = 90.0  # rapidfuzz ratio in [0, 100] from which two wordings count as one answer
 
@@ -72,13 +78,13 @@ class TrustLimits:
         agreement: Share of the scored attempts, in (0, 1], that must give the same wrong answer.
         max_success: Success rate in [0, 1] up to which the gold may be wrong: an agent that meets it more often found
             a way to it.
-        ambiguous_band: Half width around ½ of the success rates that are looked at for scattered answers.
+        ambiguous_band: Half width around ½ of the success rates that are looked at for rival answers.
         lucky_chance: Chance level in (0, 1] from which an answer space is small.
     """
 
     agreement: float = 0.6
     max_success: float = 0.125
-    ambiguous_band: float = 0.25
+    ambiguous_band: float = 0.35
     lucky_chance: float = 0.2
 
 
@@ -126,7 +132,9 @@ def weigh(task: Task, trials: Sequence[Trial], limits: TrustLimits = TrustLimits
 
     - ``suspected_wrong_gold``: ``agreement`` of the attempts give one and the same wrong answer, and at most
       ``max_success`` of them succeed.
-    - ``ambiguous``: the success rate is near ½, and the failures scatter: no wrong answer has half of them.
+    - ``ambiguous``: the success rate is near ½, and the failures spread over several answers that come again and again,
+      as readings of an unclear goal do. Failures that differ all from each other are mistakes, and so is a single one
+      that repeats itself.
     - ``lucky``: the answer space is small, and the successes are no more than guessing gives (binomial test, 5 %).
     - ``unsolvable_for_now``: no success, and no agreement on anything else either.
 
@@ -139,13 +147,14 @@ def weigh(task: Task, trials: Sequence[Trial], limits: TrustLimits = TrustLimits
     wrong = [trial.answer for trial in trials if not trial.success and trial.answer is not None]
     clusters = _clusters(wrong)
     consensus, agreeing = clusters[0] if clusters else (None, 0)
+    rivals = [count for _, count in clusters if count >= max(2, RIVAL_SHARE * n)]
     chance = chance_level(task)
     near_half = n > 0 and abs(successes / n - 0.5) <= limits.ambiguous_band + 1e-9
     holds: Mapping[Flag, bool] = {
         "suspected_wrong_gold": agreeing >= MIN_AGREEING
         and agreeing >= limits.agreement * n - 1e-9
         and successes <= limits.max_success * n + 1e-9,
-        "ambiguous": near_half and len(wrong) >= MIN_AGREEING and 2 * agreeing <= len(wrong),
+        "ambiguous": near_half and len(rivals) >= 2 and successes + sum(rivals) >= RIVALS_COVER * n,
         "lucky": successes > 0
         and chance >= limits.lucky_chance - 1e-9
         and at_least(successes, n, chance) > SIGNIFICANCE,

@@ -74,8 +74,11 @@ def test_E12_attempts_that_agree_on_another_answer_doubt_the_gold():
         ("aaaa----", {"unsolvable_for_now"}),  # answers that nobody can read agree with nobody
         ("abcdefgh", {"unsolvable_for_now"}),
         ("--------", {"unsolvable_for_now"}),
-        ("++++abcd", {"ambiguous"}),
         ("++++aabb", {"ambiguous"}),
+        ("++aabbcc", {"ambiguous"}),
+        ("++++abcd", set()),  # mistakes of four kinds: hard, not unclear
+        ("+aabbcde", set()),  # hardly ever the gold
+        ("++aabb--", {"ambiguous"}),
         ("++++aaaa", set()),  # one mistake is no ambiguity
         ("++++----", set()),
         ("+++++++a", set()),
@@ -90,7 +93,7 @@ def test_flags_of_eight_attempts(answers, expected):
 def test_limits_are_settings():
     assert flags(*"aaaabcde", agreement=0.5) == {"suspected_wrong_gold"}
     assert flags(*"aaaaa+++", max_success=0.4) == {"suspected_wrong_gold"}
-    assert flags(*"++++++abc", ambiguous_band=0.1) == set()
+    assert flags(*"++aabbcc", ambiguous_band=0.1) == set()
 
 
 def test_answers_agree_by_meaning():

@@ -13,7 +13,9 @@
 # limitations under the License.
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +24,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from genenv_verl.rewards.solved import is_solved
-from genenv_verl.tasks.generation import count_rejections, read_generation
+from genenv_verl.tasks.generation import Rejection, count_rejections, read_generation
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
 from genenv_verl.tasks.sandbox.base import Unavailable
 from genenv_verl.tasks.schema import Generator, Task
-from genenv_verl.tasks.validity import ValidityFilter, gold_response, registry, rule
+from genenv_verl.tasks.validity import ValidityFilter, gold_response, load_rules, registry, rule
 
 SEARCH = {
     "name": "search",
@@ -372,3 +374,33 @@ def test_no_task_raises(parameters, values, goal):
     except ValidationError:
         return
     make_filter().check(task, SEED)
+
+
+def test_a_rule_of_ones_own_is_one_file_as_docs_trust_md_shows_it(monkeypatch, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "trust.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(# my_rules\.py\n.*?)```", page, re.DOTALL)
+    file = tmp_path / "my_rules.py"
+    file.write_text(example)
+    monkeypatch.setattr(registry, "RULES", dict(registry.RULES))
+    load_rules([str(file), str(file)])
+    assert reason(make_task("FIND THE SEA LEVEL")) == "shouting"
+    assert reason(make_task()) is None
+
+
+def test_rule_files_that_cannot_be_loaded_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(registry, "RULES", dict(registry.RULES))
+    (tmp_path / "broken.py").write_text("def (")
+    (tmp_path / "twice.py").write_text(
+        "from genenv_verl.tasks.validity import rule\n\n@rule('duplicate')\ndef again(candidate):\n    return None\n"
+    )
+    for name in ("no.such.module", str(tmp_path / "missing.py"), str(tmp_path / "broken.py")):
+        with pytest.raises(ValueError, match=f"genenv.validity_rules: '{re.escape(name)}'"):
+            load_rules([name])
+    with pytest.raises(ValueError, match="'duplicate' exists already"):
+        load_rules([str(tmp_path / "twice.py")])
+
+
+def test_a_rule_may_tell_faults_apart(monkeypatch):
+    monkeypatch.setattr(registry, "RULES", dict(registry.RULES))
+    rule("tone")(lambda candidate: Rejection("rude", "no please"))
+    assert reason(make_task()) == "rude"

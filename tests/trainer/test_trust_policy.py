@@ -48,7 +48,7 @@ def policy(**settings):
 
 def test_by_default_a_suspected_wrong_gold_is_quarantined_and_the_rest_reported():
     trust = policy()
-    wrong, scattered, hard, good = map(generation, ("aaaaaabc", "++++abcd", "abcdefgh", "++++++ab"))
+    wrong, scattered, hard, good = map(generation, ("aaaaaabc", "++++aabb", "abcdefgh", "++++++ab"))
     for place, entry in enumerate((wrong, scattered, hard, good)):
         entry.task_id = f"t{place}"
     assert [trust.is_quarantined(entry) for entry in (wrong, scattered, hard, good)] == [True, False, False, False]
@@ -68,7 +68,7 @@ def test_the_action_of_each_flag_is_a_setting():
     assert not policy(suspected_wrong_gold="report").is_quarantined(doubtful)
     scaled = policy(suspected_wrong_gold="scale", reward_scale=0.25)
     assert (scaled.is_quarantined(doubtful), scaled.reward_factor(doubtful)) == (False, 0.25)
-    assert policy(ambiguous="quarantine").is_quarantined(generation("++++abcd"))
+    assert policy(ambiguous="quarantine").is_quarantined(generation("++++aabb"))
     assert policy(unsolvable_for_now="scale").reward_factor(generation("abcdefgh")) == 0.5
 
 
