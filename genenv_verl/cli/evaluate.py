@@ -192,7 +192,7 @@ def compare(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
 ):
-    """Compares two runs on the steps that both have answered: paired bootstrap by record, and the exact sign test.
+    """Compares two runs on the steps that both have answered: paired bootstrap by episode, and the exact sign test.
 
     Example: `genenv-verl compare results/base results/trained --data benchmarks`
     """

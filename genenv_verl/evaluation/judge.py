@@ -19,6 +19,7 @@ import re
 
 from genenv_verl.evaluation.cached_chat import CachedChat
 from genenv_verl.evaluation.http import RequestFailed
+from genenv_verl.evaluation.styles.style import without_thoughts
 from genenv_verl.tasks.schema import Message
 
 _WORD = re.compile(r"[a-z]+")
@@ -39,7 +40,7 @@ def judge_messages(*, question: str, reference: str, answer: str) -> list[Messag
 
 def read_judgement(text: str) -> bool | None:
     """What the judge says with its first word behind its thoughts, or else with its last; None if neither."""
-    words = _WORD.findall(text.rpartition("</think>")[2].lower())
+    words = _WORD.findall(without_thoughts(text).lower())
     for word in (words[0], words[-1]) if words else ():
         if word in ("yes", "no"):
             return word == "yes"

@@ -25,7 +25,7 @@ from genenv_verl.benchmarks.base import Benchmark, Step
 from genenv_verl.evaluation.chat import Decoding
 from genenv_verl.evaluation.http import check_url, key_from_environment
 from genenv_verl.evaluation.paper_rows import COLUMNS
-from genenv_verl.evaluation.sampling import choose_steps
+from genenv_verl.evaluation.sampling import choose_steps, evaluated_records
 from genenv_verl.evaluation.styles import get_style
 
 # Two scorers of one release.
@@ -135,7 +135,7 @@ def _check_texts(plan: Plan) -> None:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A benchmark with the steps that are asked, and the size of its release."""
+    """A benchmark with the steps that are asked, and the number of records that they were chosen from."""
 
     benchmark: Benchmark
     steps: list[Step]
@@ -162,7 +162,17 @@ def source_folder(data: Path | None, name: str) -> Path | None:
 
 
 def choose(plan: Plan, name: str) -> Chosen:
-    """Loads a benchmark and chooses its steps (PlanError; ReleaseError of a release that is missing or damaged)."""
+    """Loads a benchmark and chooses its steps.
+
+    The training split is left out, unless nothing else can be scored; the result then says so.
+
+    Raises:
+        PlanError: The benchmark does not have an option, or no step.
+        ReleaseError: The release is missing or damaged.
+    """
     benchmark = make_benchmark(plan, name)
     records = benchmark.load(source_folder(plan.data, name))
-    return Chosen(benchmark, choose_steps(benchmark, records, plan.limit), len(records))
+    for candidates in (evaluated_records(records), records):
+        if steps := choose_steps(benchmark, candidates, plan.limit):
+            return Chosen(benchmark, steps, len(candidates))
+    raise PlanError(f"the release of {name} holds no step that can be scored")

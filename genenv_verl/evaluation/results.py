@@ -49,7 +49,7 @@ def summarise(
     Args:
         benchmark: The benchmark.
         outcomes: Of all steps that were asked.
-        release_records: Records of the whole release.
+        release_records: Records that the steps were chosen from.
         limit: Most steps that were to be asked, None for all.
         seed: Of the bootstrap.
 
@@ -81,6 +81,7 @@ def summarise(
         "steps": len(outcomes),
         "limited": limit is not None and len(outcomes) >= limit,
         "release_records": release_records,
+        "splits": dict(Counter(outcome.step.record.split for outcome in outcomes)),
         "scored_steps": len(items),
         "scored_records": len({record.record_id for record, _ in items}),
         "failed_steps": len(failures),

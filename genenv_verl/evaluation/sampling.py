@@ -19,6 +19,12 @@ import hashlib
 from collections.abc import Sequence
 
 from genenv_verl.benchmarks.base import Benchmark, Record, Step
+from genenv_verl.benchmarks.prepare import TRAIN_SPLIT
+
+
+def evaluated_records(records: Sequence[Record]) -> list[Record]:
+    """The records that a model is judged by: all but those of the release's training split."""
+    return [record for record in records if record.split != TRAIN_SPLIT]
 
 
 def choose_steps(benchmark: Benchmark, records: Sequence[Record], limit: int | None) -> list[Step]:
@@ -29,16 +35,17 @@ def choose_steps(benchmark: Benchmark, records: Sequence[Record], limit: int | N
     """
     if limit is None:
         return list(benchmark.steps(records))
-    chosen = sorted(records, key=lambda record: _hash(record.record_id))[:limit]
-    ids = {record.record_id for record in chosen}
-    ordered: dict[str, list[Step]] = {record.record_id: [] for record in chosen}
-    steps = list(benchmark.steps(record for record in records if record.record_id in ids))
-    for step in sorted(steps, key=lambda step: _hash(step.step_id)):
-        ordered[step.record.record_id].append(step)
-    ranked = [(rank, step.step_id) for of_record in ordered.values() for rank, step in enumerate(of_record)]
-    ranked.sort(key=lambda pair: pair[0])  # stable: within a rank the records stay in their hashed order
-    kept = {step_id for _, step_id in ranked[:limit]}
-    return [step for step in steps if step.step_id in kept]
+    # by record: (rank of a step within its record, place of the record in the hashed order, place in the benchmark)
+    ranked: list[tuple[int, int, tuple[int, int], Step]] = []
+    used = 0
+    for place, record in sorted(enumerate(records), key=lambda pair: _hash(pair[1].record_id)):
+        steps = sorted(enumerate(benchmark.steps([record])), key=lambda pair: _hash(pair[1].step_id))
+        ranked += [(rank, used, (place, index), step) for rank, (index, step) in enumerate(steps)]
+        used += bool(steps)
+        if used == limit:
+            break
+    chosen = sorted(ranked, key=lambda entry: entry[:2])[:limit]
+    return [step for *_, step in sorted(chosen, key=lambda entry: entry[2])]
 
 
 def _hash(text: str) -> str:

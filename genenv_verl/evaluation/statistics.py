@@ -13,8 +13,8 @@
 # limitations under the License.
 """How sure a figure is: bootstrap intervals, and two runs on the same records side by side.
 
-Steps cut from one record (the turns of a dialogue, the steps of a game) are not independent: the bootstrap draws whole
-records. Every function takes a seed, so that a table can be made again.
+Steps cut from one episode (the turns of a dialogue, the steps of a game) are not independent: the bootstrap draws whole
+episodes. Every function takes a seed, so that a table can be made again.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def bootstrap_interval(
     """Percentile bootstrap of a figure over items, drawn by group.
 
     Args:
-        groups: The group (record) of each item.
+        groups: The group (episode) of each item.
         figure: The figure.
         resamples: Number of draws.
         seed: Of the draws.
         level: Share of the draws inside the interval.
 
     Returns:
-        None with fewer than two groups: one record says nothing about its spread.
+        None with fewer than two groups: one episode says nothing about its spread.
     """
     drawn = _drawn_figures(groups, [figure], resamples, seed)
     return None if drawn is None else _interval(drawn[:, 0], level)

@@ -25,6 +25,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from genenv_verl.benchmarks.prepare import TRAIN_SPLIT
 from genenv_verl.evaluation.paper_rows import COLUMNS, PAPER_ROWS
 
 QUOTED, MEASURED = "quoted", "measured"
@@ -95,7 +96,7 @@ def _cell(result: Mapping[str, Any]) -> Cell:
         records=result["scored_records"],
         failed=result["failed_steps"],
         limited=result["limited"],
-        metric=result["metric"],
+        metric=result["metric"] + (", training split" if TRAIN_SPLIT in result["splits"] else ""),
     )
 
 
@@ -128,7 +129,7 @@ def markdown(rows: Sequence[Row]) -> str:
     ]
     notes = [
         "Figures in per cent. *quoted*: from the paper's Table 1 (arXiv 2512.19682), not measured here. [a, b]: 95 % "
-        "bootstrap interval over records; n: scored steps. The average stands only where all five figures are there."
+        "bootstrap interval, drawn by episode; n: scored steps. The average is there only with all five figures."
     ]
     if any(cell.failed for row in rows for cell in row.cells.values()):
         notes.append("†: incomplete. So many requests failed; the figure is over the others.")

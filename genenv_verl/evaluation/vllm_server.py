@@ -29,9 +29,8 @@ from pathlib import Path
 
 import httpx
 
-from genenv_verl.evaluation.guard import GRACE_S
-
 START_TIMEOUT_S = 1800.0
+GRACE_S = 10.0
 _LOG_TAIL_LINES = 30
 
 # On a CPU: threads are not bound (containers refuse it), and nothing is compiled, which would need a C++ compiler.
@@ -109,18 +108,21 @@ async def vllm_server(
 
 
 @contextmanager
-def running(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], grace_s: float = GRACE_S
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process group that ends with the block, or with this process, however that ends.
 
     Args:
         command: What is run.
         log: Its output goes here.
         environment: Added where this process's environment does not say otherwise.
+        grace_s: Seconds between the request to end and the end.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "genenv_verl.evaluation.guard", *command],
+            [sys.executable, "-m", "genenv_verl.evaluation.guard", str(grace_s), *command],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -132,7 +134,7 @@ def running(command: Sequence[str], log: Path, environment: Mapping[str, str]) -
     finally:
         process.stdin.close()
         try:
-            process.wait(GRACE_S + 5.0)
+            process.wait(grace_s + 5.0)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
