@@ -43,6 +43,9 @@ CPU = [
 ]
 # flash-attn is installed apart, as verl's documentation says: it needs torch to be there when it is built
 GPU = ["verl[vllm]==0.9.1"]
+# BFCL's executable back-ends. Published, bfcl-eval requires torch and pins numpy for parts that never run here, so it is
+# taken through a build of its published wheel that requires only what the back-ends import.
+BFCL = [f"bfcl-eval @ {(Path(__file__).resolve().parent / 'third_party' / 'bfcl_eval').as_uri()}"]
 DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "ruff>=0.6"]
 
 setup(
@@ -56,7 +59,7 @@ setup(
     packages=find_packages(include=["genenv_verl", "genenv_verl.*"]),
     package_data={"genenv_verl.config": ["*.yaml"], "genenv_verl.tasks": ["templates/*.jinja"]},
     install_requires=BASE,
-    extras_require={"cpu": CPU, "gpu": GPU, "dev": DEV},
+    extras_require={"cpu": CPU, "gpu": GPU, "bfcl": BFCL, "dev": DEV},
     entry_points={
         "console_scripts": ["genenv-verl = genenv_verl.cli:app"],
         "verl.plugins": ["genenv = genenv_verl.plugin"],
