@@ -70,7 +70,8 @@ class TravelPlanner(Benchmark):
                 continue
             data = record.data
             # The verdict needs neither the search results nor the gold plan.
-            lean = replace(record, data={"query": data["query"], "database": data["database"]})
+            kept = {key: data[key] for key in ("query", "database", "has_gold")}
+            lean = replace(record, data=kept)
             yield Step(record.record_id, lean, self._task(record))
 
     def parse(self, step: Step, response: str) -> Answer:
@@ -128,7 +129,7 @@ class TravelPlanner(Benchmark):
 
     def defect(self, record: Record) -> str | None:
         """Without a gold plan a record is no training seed."""
-        return None if record.data.get("gold_plan") else "no gold plan"
+        return None if record.data["has_gold"] else "no gold plan"
 
     def _task(self, record: Record) -> Task:
         results = [

@@ -151,6 +151,7 @@ def _record(split: str, index: int, row: dict[str, Any], where: str, database: s
             "database": database,
             "reference": [_section(section, where) for section in row.get("reference_information") or ()],
             "gold_plan": plan,
+            "has_gold": bool(plan),
         },
     )
     if not is_query_only(split, query):
