@@ -46,6 +46,9 @@ GPU = ["verl[vllm]==0.9.1"]
 # BFCL's executable back-ends. Published, bfcl-eval requires torch and pins numpy for parts that never run here: it is
 # taken through a build of its published wheel that requires only what the back-ends import.
 BFCL = [f"bfcl-eval @ {(Path(__file__).resolve().parent / 'third_party' / 'bfcl_eval').as_uri()}"]
+# ALFWorld's engine and its hand-coded expert: games are cut into steps by replaying them. Neither needs torch. Two of
+# textworld's parts (fast-downward-textworld, jericho) are compiled when they are installed: a C++ compiler is needed.
+ALFWORLD = ["alfworld>=0.4.2,<0.5", "textworld[pddl]>=1.7,<1.8"]
 DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "ruff>=0.6"]
 
 setup(
@@ -59,7 +62,7 @@ setup(
     packages=find_packages(include=["genenv_verl", "genenv_verl.*"]),
     package_data={"genenv_verl.config": ["*.yaml"], "genenv_verl.tasks": ["templates/*.jinja"]},
     install_requires=BASE,
-    extras_require={"cpu": CPU, "gpu": GPU, "bfcl": BFCL, "dev": DEV},
+    extras_require={"alfworld": ALFWORLD, "bfcl": BFCL, "cpu": CPU, "gpu": GPU, "dev": DEV},
     entry_points={
         "console_scripts": ["genenv-verl = genenv_verl.cli:app"],
         "verl.plugins": ["genenv = genenv_verl.plugin"],
