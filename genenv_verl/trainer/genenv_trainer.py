@@ -20,6 +20,7 @@ tasks; each step's attempts are recorded; after the last step they are judged an
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import math
@@ -143,10 +144,15 @@ class GenEnvTrainer(PPOTrainerSync):
             count_prompt_tokens=count_prompt_tokens,
             count_response_tokens=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
             seen=seen,
-            solves=is_solved,
+            solves=functools.partial(is_solved, match_mode=self._match_mode()),
             control_tokens=frozenset(tokenizer.all_special_tokens)
             | {token.content for token in tokenizer.added_tokens_decoder.values() if token.special},
         )
+
+    def _match_mode(self) -> str:
+        """How R_agent compares calls, as ``compute_score`` is told: the gold is tried with the same."""
+        options = self.config.reward.custom_reward_function.get("reward_kwargs") or {}
+        return options.get("match_mode", "strict")
 
     def _setup(self):
         if not self.settings.has_environment:

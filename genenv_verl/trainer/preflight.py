@@ -32,6 +32,7 @@ from genenv_verl.config.environment import environment_config
 from genenv_verl.config.settings import Settings, SettingsError, read_settings
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
 from genenv_verl.tasks.records import TaskFileError, read_tasks
+from genenv_verl.tasks.validity import load_rules
 from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tracked_step
 from genenv_verl.trainer.co_evolution import steps_per_epoch
 from genenv_verl.trainer.run_directory import RunInUse, lock_run
@@ -81,9 +82,17 @@ def check_run(config: DictConfig) -> str | None:
     _check_model("genenv.environment.model.path", environment_config(config).actor_rollout_ref.model.path)
     EnvironmentPrompt(settings.environment_template)
     AgentPrompt(settings.agent_template)
+    _check_rules(settings)
     n_seeds = _check_seeds(settings)
     _check_counts(config, settings)
     return _notice_of_complete_run(config, settings, n_seeds)
+
+
+def _check_rules(settings: Settings) -> None:
+    try:
+        load_rules(settings.validity_rules)
+    except ValueError as error:
+        raise PreflightError(str(error)) from None
 
 
 def check_versions() -> None:

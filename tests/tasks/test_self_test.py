@@ -19,7 +19,9 @@ import random
 import pytest
 
 from genenv_verl.rewards.solved import is_solved
+from genenv_verl.tasks.sandbox.backends import open_backend
 from genenv_verl.tasks.sandbox.base import Outcome, Unavailable
+from genenv_verl.tasks.sandbox.settings import SandboxSettings
 from genenv_verl.tasks.schema import Task
 from genenv_verl.tasks.self_test import gold_response, judge_checker, judge_scorer, wrong_answers
 
@@ -272,3 +274,36 @@ def test_a_gold_that_r_agent_rejects_is_found():
 
 def test_the_gold_response_of_calls_is_a_block():
     assert gold_response(checker_task(calls=GOLD, answer="Done")).startswith("<tool_call>")
+
+
+UNSOUND = {"checker_flaky", "checker_rejects_gold", "checker_undiscriminating"}  # whichever the dice show first
+
+
+@pytest.fixture(scope="module")
+def jail():
+    backend = open_backend(SandboxSettings(timeout_s=1.0))
+    if isinstance(backend, Unavailable):
+        pytest.skip(f"no jail on this machine: {backend.why}")
+    yield backend
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("checker", "expected"),
+    [
+        (EXACT, None),
+        (LOOSE["one argument of three"], "checker_undiscriminating"),
+        ("def check(response): return False", "checker_rejects_gold"),
+        ("def check(response): return 1", "checker_bad_verdict"),  # D04
+        ("import os\ndef check(response): os._exit(0)", "checker_exit"),  # D03
+        ("def check(response):\n    while True: pass", "checker_timeout"),  # D06
+        ("import random\ndef check(response): return random.random() < 0.5", UNSOUND),
+        # a flag file of an earlier answer is gone: always False, hence no acceptance of the gold (D18)
+        ("import os\ndef check(response):\n    seen = os.path.exists('flag')\n    open('flag', 'w').close()\n"
+         "    return seen", "checker_rejects_gold"),
+    ],
+)  # fmt: skip
+def test_the_self_test_in_the_jail(jail, checker, expected):
+    rejection = judge_checker(checker_task(checker, calls=GOLD), SEED, jail)
+    found = None if rejection is None else rejection.reason
+    assert found in expected if isinstance(expected, set) else found == expected

@@ -390,10 +390,16 @@ def test_a_rule_of_ones_own_is_one_file_as_docs_trust_md_shows_it(monkeypatch, t
 def test_rule_files_that_cannot_be_loaded_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "RULES", dict(registry.RULES))
     (tmp_path / "broken.py").write_text("def (")
+    (tmp_path / "raises.py").write_text("1 / 0")
     (tmp_path / "twice.py").write_text(
         "from genenv_verl.tasks.validity import rule\n\n@rule('duplicate')\ndef again(candidate):\n    return None\n"
     )
-    for name in ("no.such.module", str(tmp_path / "missing.py"), str(tmp_path / "broken.py")):
+    for name in (
+        "no.such.module",
+        str(tmp_path / "missing.py"),
+        str(tmp_path / "broken.py"),
+        str(tmp_path / "raises.py"),
+    ):
         with pytest.raises(ValueError, match=f"genenv.validity_rules: '{re.escape(name)}'"):
             load_rules([name])
     with pytest.raises(ValueError, match="'duplicate' exists already"):

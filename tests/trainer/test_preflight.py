@@ -21,6 +21,7 @@ import sys
 from copy import deepcopy
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -311,3 +312,9 @@ def test_main_ppo_ends_before_it_starts_ray(tmp_path):
     # verl prints the first right before it starts Ray, Ray the second as soon as it runs
     assert "ray init kwargs" not in done.stdout and "Started a local Ray instance" not in done.stdout + done.stderr
     assert not (tmp_path / "sessions").exists()
+
+
+def test_validity_rules_that_cannot_be_loaded_are_a_fault():
+    settings = SimpleNamespace(validity_rules=["no.such.rules"])
+    with pytest.raises(PreflightError, match="genenv.validity_rules: 'no.such.rules'"):
+        preflight._check_rules(settings)

@@ -109,8 +109,8 @@ def load_rules(modules: Iterable[str]) -> None:
     for name in modules:
         try:
             _import(name)
-        except (ImportError, OSError, SyntaxError) as error:
-            raise ValueError(f"genenv.validity_rules: {name!r} cannot be imported: {error}") from error
+        except Exception as error:  # The boundary to the user's code: whatever it raises, the message names the module.
+            raise ValueError(f"genenv.validity_rules: {name!r} cannot be imported: {error!r}") from error
 
 
 def _import(name: str) -> None:

@@ -143,10 +143,15 @@ def call_fault(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
         return f"{call.name!r} is not declared"
-    parameters = tool.function.parameters
-    if _validator(_serialise(parameters)).fault is not None or _unsafe_keyword(parameters) is not None:
+    serialised = _serialise(tool.function.parameters)
+    if _validator(serialised).fault is not None or _is_unsafe(serialised):
         return None
     return _argument_fault(call, tool)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_unsafe(serialised: str) -> bool:
+    return _unsafe_keyword(json.loads(serialised)) is not None
 
 
 def _argument_fault(call: ToolCall, tool: ToolSpec) -> str | None:
