@@ -19,6 +19,8 @@ Reference information is given (the official "sole-planning" mode): the whole ta
 from __future__ import annotations
 
 import json
+import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +35,8 @@ from genenv_verl.benchmarks.travelplanner_release import DOWNLOAD, missing_label
 from genenv_verl.benchmarks.travelplanner_response import read_plan
 from genenv_verl.tasks.schema import Context, Evaluation, Message, Task
 
+logger = logging.getLogger(__name__)
+
 SYSTEM = """You plan a trip. Everything that can be booked or visited is listed in the <obs> blocks of the user's \
 message; use nothing else, and write names as they stand there.
 Write the plan in <response> as a JSON list with one object for each day, and nothing beside it. The keys are "days" \
@@ -45,7 +49,8 @@ Write the plan in <response> as a JSON list with one object for each day, and no
 - attraction: "Name, City;" for each one, the semicolon included.
 The trip ends where it began. Restaurants and attractions are visited once, accommodations are kept for their minimum \
 of nights, a car of one's own goes with neither flights nor taxis, and the cost for all travellers stays within the \
-budget."""
+budget. Flights and meals are paid for each person, a car (for five) and a taxi (for four) for each vehicle, an \
+accommodation for each room and night."""
 
 
 @register
@@ -65,14 +70,18 @@ class TravelPlanner(Benchmark):
 
     def steps(self, records: Iterable[Record]) -> Iterator[Step]:
         """A step for every record that can be scored: the official test split comes without the labels for it."""
+        without_labels: Counter[str] = Counter()
         for record in records:
             if missing_labels(record):
+                without_labels[record.split] += 1
                 continue
             data = record.data
             # The verdict needs neither the search results nor the gold plan.
             kept = {key: data[key] for key in ("query", "database", "has_gold")}
             lean = replace(record, data=kept)
             yield Step(record.record_id, lean, self._task(record))
+        for split, count in without_labels.items():
+            logger.warning("%d queries of the %s split come without labels and make no steps", count, split)
 
     def parse(self, step: Step, response: str) -> Answer:
         return {"plan": read_plan(response)}

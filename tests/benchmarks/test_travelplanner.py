@@ -369,11 +369,12 @@ def test_a_record_without_labels_is_one_error_when_loading_b20(planner, tmp_path
         planner.load(tmp_path)
 
 
-def test_the_test_split_is_counted_but_neither_asked_nor_scored_b20(planner, tmp_path):
+def test_the_test_split_is_counted_but_neither_asked_nor_scored_b20(planner, tmp_path, caplog):
     """Case B20: the official test split holds no labels; one error before any verdict names them and the split."""
     records = planner.load(write_release(tmp_path))
     assert planner.counts(records) == {"train": 1, "test": 2}
     assert [step.step_id for step in planner.steps(records)] == ["train_0"]
+    assert "2 queries of the test split come without labels" in caplog.text
     outputs, out = tmp_path / "outputs.jsonl", tmp_path / "verdicts.jsonl"
     lines = [{"id": name, "record_id": name, "plan": GOLD} for name in ("train_0", "test_1")]
     outputs.write_text("".join(json.dumps(line) + "\n" for line in lines))
