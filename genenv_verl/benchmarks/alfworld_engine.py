@@ -143,7 +143,7 @@ def _planner(path: Path) -> Chooser:
 def _handcoded(path: Path) -> Chooser:
     """The official expert as the official environment asks it: it only looks at first, and where it would do what the
     engine does not accept."""
-    from alfworld.agents.expert import HandCodedAgentTimeout, HandCodedTWAgent
+    from alfworld.agents.expert import HandCodedAgentFailed, HandCodedAgentTimeout, HandCodedTWAgent
 
     agent = HandCodedTWAgent(max_steps=MAX_STEPS)
     agent.reset(str(path))
@@ -154,7 +154,7 @@ def _handcoded(path: Path) -> Chooser:
             return _IDLE
         try:
             action = agent.act(state, 0, state["won"], last)
-        except HandCodedAgentTimeout:
+        except (HandCodedAgentTimeout, HandCodedAgentFailed, LookupError):  # Its rules index what may be empty.
             return None
         return action if action in state["admissible_commands"] else _IDLE
 

@@ -33,8 +33,8 @@ Plan = list[dict[str, Any]]
 def read_plan(response: str) -> Plan | None:
     """The plan of a response, or None where there is none. Never raises.
 
-    Thoughts are cut; ``<response>`` is read if there is one. A JSON plan is a list of days, an object with such a list
-    under ``plan``, or days one after another; else lines "Day 1" and "Field: text" are read.
+    Thoughts are cut; ``<response>`` is read if there is one. A JSON plan is a list of days, an object that holds such a
+    list under some key, or days one after another; else lines "Day 1" and "Field: text" are read.
     """
     if len(response) > MAX_RESPONSE_CHARS:
         return None
@@ -50,9 +50,9 @@ def _json_plan(text: str) -> Plan | None:
     except JsonReadError:
         return None
     for value in values:
-        days = value.get("plan") if isinstance(value, dict) else value
-        if isinstance(days, list) and any(_is_day(day) for day in days):
-            return [_with_field_names(day) for day in days[:_MAX_DAYS]]
+        for days in value.values() if isinstance(value, dict) else [value]:
+            if isinstance(days, list) and any(_is_day(day) for day in days):
+                return [_with_field_names(day) for day in days[:_MAX_DAYS]]
     return [_with_field_names(day) for day in values if _is_day(day)] or None
 
 

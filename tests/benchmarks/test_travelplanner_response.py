@@ -60,6 +60,7 @@ MARKDOWN = """### **Day 1**
         f"<think>[{{}}] maybe</think>\n<response>{json.dumps([DAY])}</response>",
         f"<response>\n```json\n{json.dumps([DAY], indent=2)}\n```",
         f"Sure: {json.dumps({'plan': [DAY]})} Enjoy [1]!",
+        json.dumps({"days": 1, "notes": ["none"], "itinerary": [DAY]}),
         f"{json.dumps(DAY)}\n",
         json.dumps([{key.replace("_", " ").title(): value for key, value in DAY.items()}]),
         TEXT,
