@@ -52,6 +52,7 @@ from genenv_verl.config.settings import read_settings
 from genenv_verl.curriculum.epochs import epoch_of_step
 from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
+from genenv_verl.tasks.sandbox.backends import shared_backend
 from genenv_verl.tasks.validity import ValidityFilter, load_rules
 from genenv_verl.trainer import checkpointing
 from genenv_verl.trainer.co_evolution import BatchItem, CoEvolution, state_to_text
@@ -145,6 +146,7 @@ class GenEnvTrainer(PPOTrainerSync):
             count_response_tokens=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
             seen=seen,
             solves=functools.partial(is_solved, match_mode=self._match_mode()),
+            checkers=shared_backend(self.settings.sandbox),
             control_tokens=frozenset(tokenizer.all_special_tokens)
             | {token.content for token in tokenizer.added_tokens_decoder.values() if token.special},
         )

@@ -32,6 +32,8 @@ from genenv_verl.config.environment import environment_config
 from genenv_verl.config.settings import Settings, SettingsError, read_settings
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
 from genenv_verl.tasks.records import TaskFileError, read_tasks
+from genenv_verl.tasks.sandbox.backends import open_backend
+from genenv_verl.tasks.sandbox.base import Unavailable
 from genenv_verl.tasks.validity import load_rules
 from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tracked_step
 from genenv_verl.trainer.co_evolution import steps_per_epoch
@@ -139,6 +141,7 @@ def _check_agent(config: DictConfig) -> None:
 
 def _check_seeds(settings: Settings) -> int:
     file_of: dict[str, str] = {}
+    has_checkers = False
     for file in settings.seed_files:
         if not Path(file).expanduser().is_file():
             raise PreflightError(f"genenv.seeds = {file!r}: no such file")
@@ -148,9 +151,20 @@ def _check_seeds(settings: Settings) -> int:
                 both = f"{file_of[task.task_id]} and {file}"
                 raise PreflightError(f"genenv.seeds: {both} have a task {task.task_id!r}, each name must be used once")
             file_of[task.task_id] = file
+            has_checkers |= task.evaluation.kind == "checker"
     if not file_of:
         raise PreflightError(f"genenv.seeds = {settings.seed_files}: no seed task in it")
+    if has_checkers:
+        _check_sandbox(settings)
     return len(file_of)
+
+
+def _check_sandbox(settings: Settings) -> None:
+    """Seeds with checkers are scored in the sandbox or not at all."""
+    backend = open_backend(settings.sandbox)
+    backend.close()
+    if isinstance(backend, Unavailable):
+        raise PreflightError(f"genenv.seeds has tasks with a checker, and nothing can run it: {backend.why}")
 
 
 def _check_counts(config: DictConfig, settings: Settings) -> None:

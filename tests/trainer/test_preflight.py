@@ -318,3 +318,21 @@ def test_validity_rules_that_cannot_be_loaded_are_a_fault():
     settings = SimpleNamespace(validity_rules=["no.such.rules"])
     with pytest.raises(PreflightError, match="genenv.validity_rules: 'no.such.rules'"):
         preflight._check_rules(settings)
+
+
+def checker_seeds(tmp_path):
+    checker = {"kind": "checker", "checker": "def check(response): return response == '1'", "reference": "1"}
+    return write_seeds(tmp_path / "checkers.jsonl", [seed("one", evaluation=checker, gold_action=None)])
+
+
+def test_checker_seeds_need_a_sandbox(config, tmp_path, monkeypatch):
+    config.data.train_files = checker_seeds(tmp_path)
+    config.genenv.sandbox.backend = "sandbox_fusion"
+    with pytest.raises(PreflightError, match=r"tasks with a checker.*reward\.sandbox_fusion\.url"):
+        check_run(config)
+
+
+def test_checker_seeds_with_a_sandbox(config, tmp_path):
+    config.data.train_files = checker_seeds(tmp_path)
+    config.reward.sandbox_fusion.url = "http://localhost/run_code"
+    assert check_run(config) is None

@@ -58,6 +58,9 @@ _ENVIRONMENT = {
     "PYTHONIOENCODING": "utf-8:backslashreplace",
     "PYTHONUTF8": "1",
 }
+# Some interpreters do not start without these; the worker forgets all variables before foreign code runs.
+_NEEDED_TO_START = ("LD_LIBRARY_PATH", "PYTHONHOME")
+
 _REMEDY = (
     "Allow unprivileged user namespaces (sysctl user.max_user_namespaces=10000; on Debian "
     "kernel.unprivileged_userns_clone=1, on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in Docker "
@@ -159,7 +162,7 @@ class Jail:
             report = place.exchange(struct.pack(">d", timeout_s) + body, timeout_s)
         finally:
             idle.put(place)
-        return _read_report(report)
+        return read_report(report)
 
     def close(self) -> None:
         """Ends the workers. Calls in progress have no reply."""
@@ -237,7 +240,7 @@ class _Worker:
             command = [sys.executable, "-B", "-s", "-S", "-c", _BOOT, str(inner.fileno()), _PACKAGE_PARENT]
             self._process = subprocess.Popen(
                 command,
-                env=_ENVIRONMENT,
+                env=_ENVIRONMENT | {name: os.environ[name] for name in _NEEDED_TO_START if name in os.environ},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -290,7 +293,12 @@ def _first_worker(setup: dict[str, Any], modes: Sequence[Mode]) -> _Worker:
     raise JailUnavailable(f"foreign code cannot be isolated on this machine ({'; '.join(refusals)}). {_REMEDY}")
 
 
-def _read_report(report: bytes) -> dict[str, Any]:
+def read_report(report: bytes) -> dict[str, Any]:
+    """The reply in a report: ``+`` and JSON, or ``-`` and a reason.
+
+    Raises:
+        NoReply: There is none.
+    """
     kind, text = report[:1], report[1:].decode("utf-8", "replace")
     if kind == b"-":
         reason, _, detail = text.partition(" ")

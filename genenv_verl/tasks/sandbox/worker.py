@@ -119,9 +119,17 @@ class _Worker:
             raise OSError(f"the walls do not hold: {reply.decode()}")
 
     def serve(self, program: ModuleType) -> None:
-        while (request := read_frame(self._channel)) is not None:
+        """Answers requests until the owner is gone."""
+        while self._wait() and (request := read_frame(self._channel)) is not None:
             (seconds,) = struct.unpack_from(">d", request)
             write_frame(self._channel, self._call(program, request[8:], seconds))
+
+    def _wait(self) -> bool:
+        """Waits for a request; false if the owner is gone. Its end of the socket may live on in a process it forked."""
+        while not select.select([self._channel], [], [], 1.0)[0]:
+            if os.getppid() != self._owner:
+                return False
+        return True
 
     def _call(self, program: ModuleType, request: bytes, seconds: float) -> bytes:
         self._walls.fresh_scratch()
