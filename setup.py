@@ -49,7 +49,7 @@ BFCL = [f"bfcl-eval @ {(Path(__file__).resolve().parent / 'third_party' / 'bfcl_
 # ALFWorld's engine and its hand-coded expert: games are cut into steps by replaying them. Neither needs torch. Two of
 # textworld's parts (fast-downward-textworld, jericho) are compiled when they are installed: a C++ compiler is needed.
 ALFWORLD = ["alfworld>=0.4.2,<0.5", "textworld[pddl]>=1.7,<1.8"]
-DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "ruff>=0.6"]
+DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "pytest-xdist>=3.5", "ruff>=0.6"]
 
 setup(
     name="genenv_verl",

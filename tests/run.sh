@@ -8,7 +8,15 @@ source examples/setup_cpu.sh
 
 "$PY" -m ruff check .
 "$PY" -m ruff format --check .
-"$PY" -m pytest -q -m "not integration"
+# TEST_JOBS tests at once: each integration test starts a run that needs 7 GiB
+at_once=(-n "${TEST_JOBS:-2}" --dist worksteal)
+"$PY" -m pytest -q "${at_once[@]}" -m "not integration"
 if [[ "${1:-all}" != unit ]]; then
-  "$PY" -m pytest -q -m integration
+  if [[ -z "${GENENV_TEST_WORLD:-}" ]]; then
+    GENENV_TEST_WORLD="$(mktemp -d)"
+    export GENENV_TEST_WORLD
+    trap 'rm -rf "$GENENV_TEST_WORLD"' EXIT
+  fi
+  "$PY" examples/miniworld/build.py --fast --out "$GENENV_TEST_WORLD"
+  "$PY" -m pytest -q "${at_once[@]}" -m integration
 fi
