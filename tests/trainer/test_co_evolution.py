@@ -433,6 +433,18 @@ def test_a_suspected_wrong_gold_is_in_no_pool_and_trains_nobody(tmp_path):
         )  # quarantined are valid
 
 
+def test_a_resumed_run_quarantines_the_same_tasks(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    play(new_loop(whole), 1, 6, Log(), agent=doubting_agent)
+    states = {}
+    play(new_loop(killed), 1, 5, Log(), agent=doubting_agent, after_step=states.__setitem__)
+    loop = new_loop(killed)
+    loop.load_state_dict(json.loads(states[2]), finished=False)
+    play(loop, 3, 6, Log(), agent=doubting_agent)
+    assert files_of(killed) == files_of(whole)
+    assert any(line["quarantined"] for line in task_lines(loop, 0))
+
+
 def test_report_alone_changes_no_pool(tmp_path):
     loop = new_loop(tmp_path, filter="none", trust={"suspected_wrong_gold": "report"})
     log = play(loop, 1, 3, Log(), environment=all_valid, agent=doubting_agent)
