@@ -26,7 +26,7 @@ from typing import Any
 MEALS = ("breakfast", "lunch", "dinner")
 DAY_FIELDS = ("days", "current_city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
 
-MAX_ROUTE_CHARS = 1_000
+MAX_ROUTE_CHARS = 500
 """Longer texts are not searched for a route: the search is quadratic. Real ones have up to 204 characters."""
 
 CRASHES = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
@@ -62,8 +62,9 @@ def route(text: str) -> tuple[str, str] | tuple[None, None]:
     """
     if len(text) > MAX_ROUTE_CHARS:
         raise ValueError(f"a text of {len(text)} characters is searched for no route")
-    found = _ROUTE.search(text)
-    return found.groups() if found else (None, None)
+    if (found := _ROUTE.search(text)) is None:
+        return None, None
+    return found["origin"] or found["blank"], found["destination"]
 
 
 def cities_of(current_city: str) -> tuple[str, ...]:
@@ -94,4 +95,7 @@ def meals_of(day: Day) -> Iterator[tuple[str, Any]]:
             yield meal, day[meal]
 
 
-_ROUTE = re.compile(r"from\s+(?=\S)(.+?)(?<=\S)\s+to\s+([^,]+)")
+# Where nothing but blanks stands between "from" and "to", the official pattern takes one of them for A.
+_ROUTE = re.compile(
+    r"from\s+(?:(?=\S)(?P<origin>.+?)(?<=\S)|(?P<blank>[^\S\n]))\s+to\s+(?P<destination>[^,]+)",
+)
