@@ -42,6 +42,16 @@ SYSTEM = (
 )
 THOUGHT = "<think> The user wants another date, so the registration has to be modified. </think>\n"
 
+FUNCTION = {
+    "name": "ModifyRegistration",
+    "description": "Modifies an appointment.",
+    "parameters": {
+        "type": "dict",
+        "properties": {name: {"type": "string"} for name in GOLD["parameters"]},
+        "required": list(GOLD["parameters"]),
+    },
+}
+
 RECORDS = {
     "apibank": Record(
         "Level1_0",
@@ -49,9 +59,23 @@ RECORDS = {
         {"system": SYSTEM, "user": "<user> Change it. </user>", "gold": GOLD, "episode": "Change it.", "defect": None},
     ),
     "bamboogle": Record("bamboogle_0", "test", {"question": "Who?", "answer": "James Madison"}),
+    "bfcl_ast": Record(
+        "simple_python_0",
+        "simple_python",
+        {
+            "question": [{"role": "user", "content": "Change it."}],
+            "functions": [FUNCTION],
+            "answers": [{GOLD["name"]: {name: [value] for name, value in GOLD["parameters"].items()}}],
+        },
+    ),
 }
 RESPONSES = {
     "apibank": [
+        f"{THOUGHT}<tool_call>\n{json.dumps(GOLD)}\n</tool_call>",
+        f"{THOUGHT}<tool_call>\n{json.dumps({**GOLD, 'name': 'AddRegistration'})}\n</tool_call>",
+        f"{THOUGHT}<tool_call>\n{json.dumps(GOLD, indent=1)}\n</tool_call>",
+    ],
+    "bfcl_ast": [
         f"{THOUGHT}<tool_call>\n{json.dumps(GOLD)}\n</tool_call>",
         f"{THOUGHT}<tool_call>\n{json.dumps({**GOLD, 'name': 'AddRegistration'})}\n</tool_call>",
         f"{THOUGHT}<tool_call>\n{json.dumps(GOLD, indent=1)}\n</tool_call>",

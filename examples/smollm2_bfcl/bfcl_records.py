@@ -24,6 +24,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from genenv_verl.benchmarks.bfcl_release import json_schema
 from genenv_verl.tasks.schema import Task
 from genenv_verl.tasks.validity import (
     Candidate,
@@ -35,26 +36,6 @@ from genenv_verl.tasks.validity import (
 )
 
 CATEGORIES = ("simple_python", "multiple", "parallel", "parallel_multiple", "live_simple", "live_multiple")
-
-# BFCL names types as Python does; "any" has no name in JSON Schema, where a schema without a type accepts everything.
-_JSON_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array"}
-_ANY = "any"
-
-
-def json_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter description of BFCL as JSON Schema.
-
-    Only the types are translated. ``properties`` is descended by name, since a property may itself be called ``type``.
-    """
-    converted = {key: value for key, value in schema.items() if key not in {"type", "properties", "items"}}
-    declared = schema.get("type", _ANY)
-    if declared != _ANY:
-        converted["type"] = _JSON_TYPES.get(declared, declared)
-    if "properties" in schema:
-        converted["properties"] = {name: json_schema(inner) for name, inner in schema["properties"].items()}
-    if isinstance(schema.get("items"), dict):
-        converted["items"] = json_schema(schema["items"])
-    return converted
 
 
 def gold_arguments(acceptable: dict[str, list[Any]]) -> dict[str, Any]:
