@@ -27,7 +27,10 @@ from typing import Any
 
 from genenv_verl.benchmarks import is_benchmark
 from genenv_verl.rewards.agent_reward import Score, Target, read_target, score_target
+from genenv_verl.rewards.checker_reward import score_by_checker
 from genenv_verl.rewards.matching import MATCH_MODES, MatchMode
+from genenv_verl.tasks.sandbox.backends import shared_backend
+from genenv_verl.tasks.sandbox.settings import SandboxSettings
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +42,7 @@ def compute_score(
     extra_info: dict[str, Any] | None = None,
     *,
     match_mode: MatchMode = "strict",
+    sandbox: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
     """Scores one response of a verl batch.
@@ -51,6 +55,7 @@ def compute_score(
             data sets work as well: a list of calls is matched as calls, any other text is a reference answer.
         extra_info: Read for a benchmark's row only: it holds the step's task.
         match_mode: From ``reward.custom_reward_function.reward_kwargs``; see ``match_calls``.
+        sandbox: ``genenv.sandbox``, through ``reward_kwargs``: where the checkers of tasks run.
         **kwargs: What verl adds for reward models. Not read.
 
     Returns:
@@ -68,7 +73,11 @@ def compute_score(
             score = _score_by_benchmark(data_source, solution_str, ground_truth, extra_info or {})
         else:
             target = _read_text(ground_truth) if isinstance(ground_truth, str) else _read_object(ground_truth)
-            score = score_target(solution_str, target, match_mode=match_mode)
+            if target.evaluation.kind == "checker":
+                backend = shared_backend(SandboxSettings.model_validate(dict(sandbox or {})))
+                score = score_by_checker(solution_str, target.evaluation.checker, backend)
+            else:
+                score = score_target(solution_str, target, match_mode=match_mode)
     except Exception as error:  # The one boundary where a broken scorer or row must not end the run.
         kind = type(error).__name__
         _warn_once(kind)

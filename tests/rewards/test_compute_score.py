@@ -97,11 +97,6 @@ def test_a_broken_row_is_unscored(ground_truth, reason):
     assert row(ground_truth) == {"score": 0.0, "success": 0.0, "scored": 0.0, "reason": reason}
 
 
-def test_a_checker_row_is_unscored():
-    truth = {"evaluation": {"kind": "checker", "checker": "raise SystemExit"}, "gold_action": None}
-    assert row(json.dumps(truth))["reason"] == "checker_unavailable"
-
-
 def test_b05_a_broken_scorer_is_no_failure_of_the_agent(monkeypatch, caplog):
     def broken(*args, **kwargs):
         raise KeyError("missing")
