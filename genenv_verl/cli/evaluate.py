@@ -106,7 +106,7 @@ def evaluate(
 
 
 def _run(plan: Plan) -> None:
-    from genenv_verl.benchmarks.base import ReleaseError
+    from genenv_verl.benchmarks.base import ReleaseError, ScorerUnavailable
     from genenv_verl.cli.evaluation_progress import EvaluationProgress, show_results, sigterm_like_ctrl_c
     from genenv_verl.evaluation.cache import CacheInUse
     from genenv_verl.evaluation.corpus_search import CorpusError
@@ -125,7 +125,7 @@ def _run(plan: Plan) -> None:
             results = progress.run(run_plan(plan, chosen, progress.watch))
     except (PlanError, ReleaseError, CorpusError, ModelFolderError, ResultError, CacheInUse) as error:
         raise SystemExit(f"genenv: {error}") from None
-    except (EndpointError, ServerError) as error:
+    except (EndpointError, ServerError, ScorerUnavailable) as error:
         raise SystemExit(f"genenv: {error}\ngenenv: the same command continues from {plan.out}") from None
     except KeyboardInterrupt:
         raise SystemExit(f"genenv: stopped; the same command continues from {plan.out}") from None

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from genenv_verl.benchmarks.bamboogle import Bamboogle, search_query
@@ -46,6 +46,7 @@ async def answer_step(
     chat: CachedChat,
     benchmark: Benchmark,
     step: Step,
+    messages: Sequence[Message],
     *,
     prompt: Callable[[Step], list[Message]],
     style: Style,
@@ -59,14 +60,14 @@ async def answer_step(
         chat: The model.
         benchmark: The step's benchmark.
         step: What is asked.
-        prompt: Writes a step.
+        messages: Its prompt.
+        prompt: Writes the steps of further rounds.
         style: How answers are read.
         search: The search engine; without one there is one round.
 
     Raises:
         RequestFailed, EndpointError: Of the model or of the search.
     """
-    messages = prompt(step)
     completions: list[Completion] = []
     while True:
         completions.append(await chat.complete(messages))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from genenv_verl.benchmarks.bamboogle import extract_answer
-from genenv_verl.benchmarks.base import Benchmark, Step, Verdict
+from genenv_verl.benchmarks.base import Benchmark, ScorerUnavailable, Step, Verdict
 from genenv_verl.benchmarks.harness import Harness
 from genenv_verl.evaluation.cached_chat import CachedChat
 from genenv_verl.evaluation.concurrency import for_each
@@ -96,6 +96,7 @@ async def evaluate(
 
     Raises:
         EndpointError: The endpoint does not work. What was answered is in the cache.
+        ScorerUnavailable: What the scorer runs on is missing.
     """
     outcomes: dict[str, Outcome] = {}
 
@@ -121,8 +122,9 @@ async def _ask(benchmark: Benchmark, step: Step, chat: CachedChat, setting: Sett
         return benchmark.messages(step, setting.harness)
 
     outcome = Outcome(step, prompt(step))
+    how = {"prompt": prompt, "style": setting.style, "search": setting.search}
     try:
-        answered = await answer_step(chat, benchmark, step, prompt=prompt, style=setting.style, search=setting.search)
+        answered = await answer_step(chat, benchmark, step, outcome.prompt, **how)
     except RequestFailed as failure:
         return replace(outcome, failure=(failure.reason, str(failure)))
     return replace(outcome, answered=answered)
@@ -135,6 +137,8 @@ def _score(benchmark: Benchmark, outcome: Outcome) -> Outcome:
     answer = {**step.answer_fields, **benchmark.parse(step, outcome.answered.canonical)}
     try:
         verdict = benchmark.score(step.record, answer)
+    except ScorerUnavailable:
+        raise
     except Exception as error:  # The boundary where one broken record must not end the run; it is reported by its id.
         logger.warning("the scorer of %s failed at step %s", benchmark.name, step.step_id, exc_info=True)
         verdict = Verdict(0.0, f"{SCORER_ERROR}{type(error).__name__}")

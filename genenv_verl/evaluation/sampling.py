@@ -35,17 +35,26 @@ def choose_steps(benchmark: Benchmark, records: Sequence[Record], limit: int | N
     """
     if limit is None:
         return list(benchmark.steps(records))
-    # by record: (rank of a step within its record, place of the record in the hashed order, place in the benchmark)
-    ranked: list[tuple[int, int, tuple[int, int], Step]] = []
-    used = 0
-    for place, record in sorted(enumerate(records), key=lambda pair: _hash(pair[1].record_id)):
-        steps = sorted(enumerate(benchmark.steps([record])), key=lambda pair: _hash(pair[1].step_id))
-        ranked += [(rank, used, (place, index), step) for rank, (index, step) in enumerate(steps)]
-        used += bool(steps)
-        if used == limit:
-            break
+    shuffled = sorted(enumerate(records), key=lambda pair: _hash(pair[1].record_id))
+    ranked: list[tuple[int, int, tuple[int, int], Step]] = []  # rank within the record, record, place in the benchmark
+    used, start, size = 0, 0, limit
+    while used < limit and start < len(shuffled):  # cutting can be slow: no more records than it takes
+        places = {record.record_id: place for place, record in shuffled[start : start + size]}
+        for record_id, steps in _steps_by_record(benchmark, [records[place] for place in places.values()]).items():
+            by_hash = sorted(enumerate(steps), key=lambda pair: _hash(pair[1].step_id))
+            ranked += [(rank, used, (places[record_id], at), step) for rank, (at, step) in enumerate(by_hash)]
+            used += 1
+        start, size = start + size, 2 * size
     chosen = sorted(ranked, key=lambda entry: entry[:2])[:limit]
     return [step for *_, step in sorted(chosen, key=lambda entry: entry[2])]
+
+
+def _steps_by_record(benchmark: Benchmark, records: Sequence[Record]) -> dict[str, list[Step]]:
+    """The steps of each record that has some, in the order of the records."""
+    steps: dict[str, list[Step]] = {}
+    for step in benchmark.steps(records):
+        steps.setdefault(step.record.record_id, []).append(step)
+    return steps
 
 
 def _hash(text: str) -> str:

@@ -102,6 +102,8 @@ async def vllm_server(
     port = free_port()
     command = server_command(model, name=name, port=port, max_model_len=max_model_len, arguments=arguments)
     environment = _QUIET_ENVIRONMENT | (_CPU_ENVIRONMENT if vllm_version().endswith("cpu") else {})
+    if Path(model).is_dir():
+        environment |= {"HF_HUB_OFFLINE": "1"}  # everything is in the folder
     with running(command, log, environment) as process:
         await wait_until_healthy(process, f"http://127.0.0.1:{port}/health", log, start_timeout_s)
         yield f"http://127.0.0.1:{port}/v1"
