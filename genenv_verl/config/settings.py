@@ -21,9 +21,10 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from genenv_verl.config.allowed import allowed_values, block_of
+from genenv_verl.rewards.measures import find_measure
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
 
 Variant = Literal["genenv", "random", "grpo"]
@@ -65,6 +66,19 @@ class AlphaSettings(_Block):
             if not epochs or epochs[0] != 0 or epochs != sorted(set(epochs)):
                 raise ValueError("schedule 'piecewise' needs points [[0, alpha], …] with ascending epochs")
         return self
+
+
+class RewardSettings(_Block):
+    """R_agent."""
+
+    match: Literal["strict", "subset", "soft"] = "strict"
+    text: str = "ratio"
+
+    @field_validator("text")
+    @classmethod
+    def _is_a_measure(cls, name: str) -> str:
+        find_measure(name)
+        return name
 
 
 class RegressionSettings(_Block):
@@ -134,6 +148,7 @@ class Settings(_Block):
     environment_template: str | None = None
     agent_template: str | None = None
     success_threshold: float = Field(default=1.0, gt=0.0, le=1.0)
+    reward: RewardSettings = Field(default_factory=RewardSettings)
     seed: int = Field(default=0, ge=0)
     seeded_rollouts: bool = False
     alpha: AlphaSettings = Field(default_factory=AlphaSettings)

@@ -13,18 +13,26 @@
 # limitations under the License.
 """R_agent of one response (GenEnv, Eq. 1; three outcomes as in the project's specification, section 8).
 
-The reward reads the response and the task's ground truth, never the prompt: nothing that the agent was given to read
-can score. Only ``success`` enters p̂; ``value`` is what GRPO sees.
+The reward reads the response and the task's ground truth. Nothing that the agent was given to read can score: of the
+prompt only the goal and the tools are known here, to refuse a response that repeats them. Only ``success`` enters p̂;
+``value`` is what GRPO sees.
+
+Each kind of evaluation has one scorer, a function that is registered under the kind::
+
+    @scorer("exact_match")
+    def score_calls(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Judgement: ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from genenv_verl.rewards.matching import MatchMode, match_calls, mismatch_reason
-from genenv_verl.rewards.text import similarity
+from genenv_verl.rewards.gaming import gaming_reason
+from genenv_verl.rewards.matching import MATCH_MODES, CallMatcher, MatchMode, mismatch_reason
+from genenv_verl.rewards.measures import find_measure
+from genenv_verl.rewards.text import same_answer
 from genenv_verl.tasks.schema import Evaluation, ToolCall, ToolSpec
 from genenv_verl.tasks.tool_calls import ParsedResponse, parse_response
 
@@ -37,11 +45,10 @@ class Score:
 
     Attributes:
         value: R_agent in [0, 1]; 0 if unscored.
-        success: Whether ``value`` reached the task's ``success_threshold``. Never true if unscored.
-        scored: False if nothing could be said about the attempt. It then leaves both k and n of p̂ = k / n.
-        reason: ``correct``, or the first thing that is wrong: ``malformed:<parser's reason>``, ``no_call``,
-            ``missing_call``, ``extra_call``, ``wrong_tool``, ``wrong_arguments``, ``empty_answer``, ``wrong_answer``;
-            if unscored, why.
+        success: Whether the attempt counts in k of p̂ = k / n: a structured target must be met (``value`` is 1), a text
+            must reach the task's ``success_threshold``. Never true if unscored.
+        scored: False if nothing could be said about the attempt. It then leaves both k and n.
+        reason: ``correct``, or the first thing that is wrong (docs/rewards.md lists them); if unscored, why.
     """
 
     value: float
@@ -62,33 +69,93 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a response is compared with: a task's ground truth, read and validated.
+    """What a response is compared with: a task's ground truth, read, validated and prepared for many attempts.
 
     Attributes:
         evaluation: How to compare, and from which value on it is a success.
         gold: The gold calls of an ``exact_match``; empty means that no call is right.
         tools: The task's tools, for declared types and defaults; may be empty.
+        goal: What the task asks, to refuse an echo of it; may be empty.
+        matcher: The prepared gold.
     """
 
     evaluation: Evaluation
     gold: tuple[ToolCall, ...]
     tools: tuple[ToolSpec, ...]
+    goal: str
+    matcher: CallMatcher
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How a run scores (``genenv.reward``).
+
+    Attributes:
+        match: How calls are compared, see ``CallMatcher.score``.
+        text: How wording is compared, see ``find_measure``.
+    """
+
+    match: MatchMode = "strict"
+    text: str = "ratio"
+
+    def __post_init__(self) -> None:
+        if self.match not in MATCH_MODES:
+            raise ValueError(f"genenv.reward.match = {self.match!r}: none of {', '.join(MATCH_MODES)}")
+        find_measure(self.text)
+
+
+PAPER_SCORING = Scoring()
+
+
+class Judgement(NamedTuple):
+    """What a scorer says: R_agent in [0, 1], or None where nothing can be said; and what is wrong, or why not."""
+
+    value: float | None
+    fault: str = ""
+
+
+Scorer = Callable[[ParsedResponse, Target, Scoring], Judgement]
+
+SCORERS: dict[str, Scorer] = {}
+
+
+def scorer(kind: str) -> Callable[[Scorer], Scorer]:
+    """Registers the scorer of an evaluation kind.
+
+    It is not asked about a malformed response, which is a failure, unless it judges by a checker.
+
+    Raises:
+        ValueError: The kind has a scorer already.
+    """
+
+    def register(function: Scorer) -> Scorer:
+        if kind in SCORERS:
+            raise ValueError(f"evaluations of kind {kind!r} have a scorer already: {SCORERS[kind].__name__}")
+        SCORERS[kind] = function
+        return function
+
+    return register
 
 
 def read_target(ground_truth: Mapping[str, Any], tools: Iterable[ToolSpec | Mapping[str, Any]] | None = None) -> Target:
-    """Reads ``Task.ground_truth()`` (``{"evaluation": {...}, "gold_action": [...] | None}``) and the task's tools.
+    """Reads ``Task.ground_truth()`` (``{"evaluation": {...}, "gold_action": [...] | None, "goal": ...}``) and tools.
 
     Raises:
         ValueError: One of them is invalid (a pydantic ``ValidationError`` is one), or an ``exact_match`` has no gold.
     """
     evaluation = Evaluation.model_validate(ground_truth.get("evaluation") or {})
-    gold = ground_truth.get("gold_action")
-    if evaluation.kind == "exact_match" and gold is None:
+    calls = ground_truth.get("gold_action")
+    if evaluation.kind == "exact_match" and calls is None:
         raise ValueError("evaluation of kind 'exact_match' needs 'gold_action' (an empty list means: no call)")
+    gold = tuple(ToolCall.model_validate(call) for call in calls or ())
+    specifications = tuple(ToolSpec.model_validate(tool) for tool in tools or ())
+    goal = ground_truth.get("goal")
     return Target(
         evaluation=evaluation,
-        gold=tuple(ToolCall.model_validate(call) for call in gold or ()),
-        tools=tuple(ToolSpec.model_validate(tool) for tool in tools or ()),
+        gold=gold,
+        tools=specifications,
+        goal=goal if isinstance(goal, str) else "",
+        matcher=CallMatcher(gold, specifications),
     )
 
 
@@ -97,7 +164,7 @@ def score_response(
     ground_truth: Mapping[str, Any],
     tools: Iterable[ToolSpec | Mapping[str, Any]] | None = None,
     *,
-    match_mode: MatchMode = "strict",
+    scoring: Scoring = PAPER_SCORING,
 ) -> Score:
     """Scores a response against a task's ground truth: ``score_target`` of ``read_target``.
 
@@ -106,10 +173,10 @@ def score_response(
         >>> score_response("<think>Norway.</think><response>Oslo.</response>", truth).success
         True
     """
-    return score_target(response, read_target(ground_truth, tools), match_mode=match_mode)
+    return score_target(response, read_target(ground_truth, tools), scoring=scoring)
 
 
-def score_target(response: str, target: Target, *, match_mode: MatchMode = "strict") -> Score:
+def score_target(response: str, target: Target, *, scoring: Scoring = PAPER_SCORING) -> Score:
     """Scores a response. Whatever it holds, a score comes back.
 
     Calls where the task wants text, and text where it wants calls, are failures; drafts inside the thought are no
@@ -118,40 +185,53 @@ def score_target(response: str, target: Target, *, match_mode: MatchMode = "stri
     Args:
         response: What the model wrote after the prompt.
         target: What the task wants.
-        match_mode: How calls are compared, see ``match_calls``.
-
-    Raises:
-        ValueError: ``match_mode`` is unknown.
+        scoring: How to compare.
     """
     evaluation = target.evaluation
-    if evaluation.kind == "checker":
-        # Task-written code runs in the sandbox or not at all.
-        return Score.unscored("checker_unavailable")
     parsed = parse_response(response)
-    if parsed.status == "malformed":
+    if parsed.status == "malformed" and evaluation.kind != "checker":
         value, fault = 0.0, f"malformed:{parsed.reason}"
-    elif evaluation.kind == "reference_answer":
-        value, fault = _score_answer(parsed, evaluation.reference or "")
     else:
-        value, fault = _score_calls(parsed, target, match_mode)
-    success = value >= evaluation.success_threshold
+        value, fault = SCORERS[evaluation.kind](parsed, target, scoring)
+    if value is None:
+        return Score.unscored(fault)
+    # p̂ counts binary successes: a graded match of calls is a reward, and no success.
+    success = value >= (1.0 if evaluation.kind == "exact_match" else evaluation.success_threshold)
     return Score(value=value, success=success, scored=True, reason="correct" if success else fault)
 
 
-def _score_calls(parsed: ParsedResponse, target: Target, mode: MatchMode) -> tuple[float, str]:
-    """R_agent for a structured target, and what is wrong if that is not enough."""
+@scorer("exact_match")
+def score_calls(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Judgement:
+    """1[a' = a] under the match mode. With an empty gold any answer in words is right, unless it repeats the task."""
     if parsed.status == "no_call":
         if target.gold:
-            return 0.0, "no_call"
-        return (1.0, "") if parsed.text else (0.0, "empty_answer")
-    value = match_calls(predicted=parsed.calls, gold=target.gold, mode=mode, tools=target.tools)
-    return value, "" if value == 1.0 else mismatch_reason(predicted=parsed.calls, gold=target.gold)
+            return Judgement(0.0, "no_call")
+        if not parsed.text:
+            return Judgement(0.0, "empty_answer")
+        trick = gaming_reason(answer=parsed.text, reference=None, goal=target.goal, tools=target.tools)
+        return Judgement(0.0, trick) if trick else Judgement(1.0)
+    value = target.matcher.score(parsed.calls, scoring.match)
+    return Judgement(value, "" if value == 1.0 else mismatch_reason(predicted=parsed.calls, gold=target.gold))
 
 
-def _score_answer(parsed: ParsedResponse, reference: str) -> tuple[float, str]:
-    """R_agent for a free-text target, and what is wrong if that is not enough."""
+@scorer("reference_answer")
+def score_answer(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Judgement:
+    """sim(a', a): 1 for the same answer, the measure's similarity for another wording, 0 for a trick."""
+    reference = target.evaluation.reference or ""
     if parsed.status == "ok":
-        return 0.0, "extra_call"
+        return Judgement(0.0, "extra_call")
     if not parsed.text:
-        return 0.0, "empty_answer"
-    return similarity(predicted=parsed.text, gold=reference), "wrong_answer"
+        return Judgement(0.0, "empty_answer")
+    same = same_answer(predicted=parsed.text, gold=reference)
+    if same is not None:
+        return Judgement(float(same), "wrong_answer")
+    trick = gaming_reason(answer=parsed.text, reference=reference, goal=target.goal, tools=target.tools)
+    if trick:
+        return Judgement(0.0, trick)
+    return Judgement(find_measure(scoring.text)(predicted=parsed.text, gold=reference), "wrong_answer")
+
+
+@scorer("checker")
+def score_with_checker(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Judgement:
+    """Task-written code runs in the sandbox or not at all."""
+    return Judgement(None, "checker_unavailable")

@@ -26,9 +26,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from genenv_verl.benchmarks import is_benchmark
-from genenv_verl.rewards.agent_reward import Score, Target, read_target, score_target
+from genenv_verl.rewards.agent_reward import Score, Scoring, Target, read_target, score_target
 from genenv_verl.rewards.checker_reward import score_by_checker
-from genenv_verl.rewards.matching import MATCH_MODES, MatchMode
 from genenv_verl.tasks.sandbox.backends import shared_backend
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
 
@@ -41,7 +40,8 @@ def compute_score(
     ground_truth: Any,
     extra_info: dict[str, Any] | None = None,
     *,
-    match_mode: MatchMode = "strict",
+    match: str = "strict",
+    text: str = "ratio",
     sandbox: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
@@ -54,8 +54,9 @@ def compute_score(
         ground_truth: JSON text (or the object) of ``Task.ground_truth()``, optionally with ``tools``. Rows of other
             data sets work as well: a list of calls is matched as calls, any other text is a reference answer.
         extra_info: Read for a benchmark's row only: it holds the step's task.
-        match_mode: From ``reward.custom_reward_function.reward_kwargs``; see ``match_calls``.
-        sandbox: ``genenv.sandbox``, through ``reward_kwargs``: where the checkers of tasks run.
+        match: ``genenv.reward.match``, through ``reward.custom_reward_function.reward_kwargs``; see ``Scoring``.
+        text: ``genenv.reward.text``, the same way.
+        sandbox: ``genenv.sandbox``, the same way: where the checkers of tasks run.
         **kwargs: What verl adds for reward models. Not read.
 
     Returns:
@@ -64,10 +65,9 @@ def compute_score(
         as a failure of the agent.
 
     Raises:
-        ValueError: ``match_mode`` is unknown: an error of the configuration, not of a row.
+        ValueError: ``match`` or ``text`` is unknown: an error of the configuration, not of a row.
     """
-    if match_mode not in MATCH_MODES:
-        raise ValueError(f"reward_kwargs.match_mode is {match_mode!r}, none of {MATCH_MODES}")
+    scoring = _scoring(match, text)
     try:
         if is_benchmark(data_source):
             score = _score_by_benchmark(data_source, solution_str, ground_truth, extra_info or {})
@@ -77,7 +77,7 @@ def compute_score(
                 backend = shared_backend(SandboxSettings.model_validate(dict(sandbox or {})))
                 score = score_by_checker(solution_str, target.evaluation.checker, backend)
             else:
-                score = score_target(solution_str, target, match_mode=match_mode)
+                score = score_target(solution_str, target, scoring=scoring)
     except Exception as error:  # The one boundary where a broken scorer or row must not end the run.
         kind = type(error).__name__
         _warn_once(kind)
@@ -96,6 +96,11 @@ def _score_by_benchmark(name: str, response: str, ground_truth: str, extra_info:
 
     verdict = score_row(name, response, ground_truth, extra_info)
     return Score(value=verdict.score, success=verdict.score >= 1.0, scored=True, reason=verdict.reason)
+
+
+@functools.cache
+def _scoring(match: str, text: str) -> Scoring:
+    return Scoring(match, text)
 
 
 # Each of a task's attempts (rollout.n) brings the same text, mostly to the same worker.

@@ -21,11 +21,12 @@ loudly.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from genenv_verl.rewards.assignment import best_assignment
 from genenv_verl.tasks.schema import ToolCall, ToolSpec
 
 MatchMode = Literal["strict", "subset", "soft"]
@@ -59,40 +60,133 @@ def match_calls(
     predicted: Sequence[ToolCall],
     gold: Sequence[ToolCall],
     mode: MatchMode = "strict",
-    tools: Sequence[ToolSpec] | None = None,
+    tools: Iterable[ToolSpec] | None = None,
 ) -> float:
-    """Score of the predicted calls in [0, 1] under the best one-to-one assignment to the gold calls.
+    """Score of predicted calls in [0, 1]: ``CallMatcher(gold, tools).score(predicted, mode)``."""
+    return CallMatcher(gold, tools or ()).score(predicted, mode)
 
-    * ``strict``: 1 if both sides are the same multiset of calls, else 0.
-    * ``subset``: as strict, but a predicted call may carry arguments that the gold does not have. Further *calls* are
-      refused here too, so that listing many calls cannot score.
-    * ``soft``: each assigned pair earns the share of its arguments that agree (of all arguments that either side gives;
-      0 if the tool differs, 1 if neither side gives any). The sum is divided by the larger number of calls, so that
-      each extra or missing call lowers the score.
+
+class CallMatcher:
+    """The gold calls of a task, prepared once for all its attempts.
 
     Args:
-        predicted: Calls of the response.
         gold: Calls of the task; empty means that no call is right.
-        mode: One of the above.
         tools: The task's tool specifications. With them an optional argument that equals its declared default may be
             given or left out on either side, and a float is refused for an integer.
-
-    Raises:
-        ValueError: ``mode`` is unknown.
     """
-    if mode not in MATCH_MODES:
-        raise ValueError(f"match mode {mode!r} is none of {MATCH_MODES}")
-    larger = max(len(predicted), len(gold))
-    if larger == 0:
-        return 1.0
-    if larger > MAX_CALLS or (mode != "soft" and len(predicted) != len(gold)):
-        return 0.0
 
-    scores = [[_pair_score(call, target, mode, tools) for call in predicted] for target in gold]
-    total = _best_assignment(scores)
-    if mode == "soft":
-        return total / larger
-    return 1.0 if total == larger else 0.0
+    def __init__(self, gold: Sequence[ToolCall], tools: Iterable[ToolSpec] = ()):
+        self._parameters = {tool.name: tool.function.parameters for tool in tools}
+        self._gold = [self._prepare(call) for call in gold]
+        self._names = {call.name for call in gold}
+
+    def score(self, predicted: Sequence[ToolCall], mode: MatchMode = "strict") -> float:
+        """Score of the predicted calls in [0, 1]. An argument that spells out a default counts on neither side.
+
+        * ``strict``: 1 if both sides are the same multiset of calls, else 0.
+        * ``subset``: 1 if every gold call is among the predicted ones, with equal arguments. Further calls may stand
+          beside them, at most as many as the gold has and none of a tool that the gold calls: a look-up too many is
+          forgiven, a second guess is not.
+        * ``soft``: each pair of the best one-to-one assignment earns the share of its arguments that agree (of all
+          arguments that either side gives; 0 if the tool differs, 1 if neither side gives any). The sum is divided by
+          the larger number of calls, so that each extra or missing call lowers the score; more than twice the gold's
+          calls are a list of guesses and score 0. It is 1 exactly where ``strict`` is.
+
+        Raises:
+            ValueError: ``mode`` is unknown.
+        """
+        if mode not in MATCH_MODES:
+            raise ValueError(f"match mode {mode!r} is none of {MATCH_MODES}")
+        gold = self._gold
+        if len(predicted) > MAX_CALLS or len(gold) > MAX_CALLS:
+            return 0.0
+        if mode == "soft":
+            return self._soft_score(predicted)
+        extra = len(predicted) - len(gold)
+        if extra < 0 or extra > (len(gold) if mode == "subset" else 0):
+            return 0.0
+        # Equality is transitive here, so that the first free equal call is as good as any.
+        rest = list(predicted)
+        for wanted in gold:
+            for place, call in enumerate(rest):
+                if wanted.equals(call):
+                    del rest[place]
+                    break
+            else:
+                return 0.0
+        return 0.0 if any(call.name in self._names for call in rest) else 1.0
+
+    def _prepare(self, call: ToolCall) -> _GoldCall:
+        parameters = self._parameters.get(call.name)
+        properties, defaults = _properties(parameters), _defaults(parameters)
+        wanted = {
+            name: value
+            for name, value in call.arguments.items()
+            if name not in defaults or not equal_values(predicted=value, gold=defaults[name])
+        }
+        return _GoldCall(call.name, wanted, properties, defaults)
+
+    def _soft_score(self, predicted: Sequence[ToolCall]) -> float:
+        larger = max(len(predicted), len(self._gold))
+        if larger == 0:
+            return 1.0
+        if len(predicted) > 2 * len(self._gold):
+            return 0.0
+        return best_assignment([[wanted.share(call) for call in predicted] for wanted in self._gold]) / larger
+
+
+@dataclass(frozen=True, slots=True)
+class _GoldCall:
+    """One call of the gold.
+
+    Attributes:
+        name: The tool.
+        wanted: The arguments, without those that spell out a default.
+        properties: The schemas of the tool's arguments, by name.
+        defaults: The declared defaults of its optional arguments, by name.
+    """
+
+    name: str
+    wanted: dict[str, Any]
+    properties: dict[str, Any]
+    defaults: dict[str, Any]
+
+    def equals(self, call: ToolCall) -> bool:
+        if call.name != self.name:
+            return False
+        wanted, given = self.wanted, call.arguments
+        if len(given) < len(wanted):
+            return False
+        found = 0
+        for name, value in given.items():
+            if name in wanted:
+                target = wanted[name]
+                # The most frequent kind, without a call: a string equals nothing but itself.
+                if value != target if type(target) is str else not self._agrees(name, value, target):
+                    return False
+                found += 1
+            elif not self._is_default(name, value):
+                return False
+        return found == len(wanted)
+
+    def share(self, call: ToolCall) -> float:
+        """The share of arguments that agree, of all that either side gives beyond the defaults."""
+        if call.name != self.name:
+            return 0.0
+        given = {
+            name: value
+            for name, value in call.arguments.items()
+            if name in self.wanted or not self._is_default(name, value)
+        }
+        compared = len(given.keys() | self.wanted.keys())
+        matched = sum(self._agrees(name, given[name], value) for name, value in self.wanted.items() if name in given)
+        return matched / compared if compared else 1.0
+
+    def _agrees(self, name: str, value: Any, target: Any) -> bool:
+        return _equal(value, target, self.properties.get(name), MAX_DEPTH)
+
+    def _is_default(self, name: str, value: Any) -> bool:
+        return name in self.defaults and self._agrees(name, value, self.defaults[name])
 
 
 def mismatch_reason(*, predicted: Sequence[ToolCall], gold: Sequence[ToolCall]) -> str:
@@ -156,86 +250,12 @@ def _properties(schema: Any) -> dict[str, Any]:
     return properties if isinstance(properties, dict) else {}
 
 
-def _parameters_of(name: str, tools: Sequence[ToolSpec] | None) -> Any:
-    for tool in tools or ():
-        if tool.function.name == name:
-            return tool.function.parameters
-    return None
-
-
-def _is_default(value: Any, name: str, parameters: Any) -> bool:
-    """Whether an argument is optional and spells out the default that the tool declares for it."""
-    declared = _properties(parameters).get(name)
-    if not isinstance(declared, dict) or "default" not in declared:
-        return False
-    required = parameters.get("required")
-    if isinstance(required, list) and name in required:
-        return False
-    return equal_values(predicted=value, gold=declared["default"], schema=declared)
-
-
-def _pair_score(call: ToolCall, target: ToolCall, mode: MatchMode, tools: Sequence[ToolSpec] | None) -> float:
-    """The share of arguments that agree, or whether enough of them do, depending on the mode."""
-    if call.name != target.name:
-        return 0.0
-    parameters = _parameters_of(target.name, tools)
-    properties = _properties(parameters)
-    given, wanted = call.arguments, target.arguments
-    matched = missed = extra = 0
-    for name, value in wanted.items():
-        if name in given:
-            agrees = _equal(given[name], value, properties.get(name), MAX_DEPTH)
-        else:
-            agrees = _is_default(value, name, parameters)
-        matched += agrees
-        missed += not agrees
-    for name, value in given.items():
-        if name not in wanted and not _is_default(value, name, parameters):
-            extra += 1
-
-    if mode == "strict":
-        return 0.0 if missed or extra else 1.0
-    if mode == "subset":
-        return 0.0 if missed else 1.0
-    compared = matched + missed + extra
-    return matched / compared if compared else 1.0
-
-
-def _best_assignment(scores: list[list[float]]) -> float:
-    """Largest sum of scores when every gold call (row) takes at most one predicted call (column).
-
-    The Hungarian method by shortest augmenting paths: rows join one after the other, and the potentials keep all
-    reduced costs non-negative, so that each path is found by Dijkstra's rule. Cubic in the calls.
-    """
-    if not scores:
-        return 0.0
-    if len(scores) > len(scores[0]):
-        scores = [list(column) for column in zip(*scores, strict=True)]
-    if len(scores) <= 1:
-        return max(scores[0]) if scores else 0.0
-    columns = range(len(scores[0]))
-    row_of: list[int | None] = [None for _ in columns]
-    row_potential, column_potential = [0.0 for _ in scores], [0.0 for _ in columns]
-    for start in range(len(scores)):
-        distance, previous = [math.inf for _ in columns], [-1 for _ in columns]
-        reached: list[int] = []
-        row: int | None = start
-        column, travelled = -1, 0.0
-        while row is not None:
-            open_columns = [candidate for candidate in columns if candidate not in reached]
-            for candidate in open_columns:
-                cost = -scores[row][candidate] - row_potential[row] - column_potential[candidate]
-                if travelled + cost < distance[candidate]:
-                    distance[candidate], previous[candidate] = travelled + cost, column
-            column = min(open_columns, key=distance.__getitem__)
-            travelled = distance[column]
-            row = row_of[column]
-            reached.append(column)
-        row_potential[start] += travelled
-        for passed in reached[:-1]:
-            row_potential[row_of[passed]] += travelled - distance[passed]
-            column_potential[passed] -= travelled - distance[passed]
-        while column != -1:
-            row_of[column] = start if previous[column] == -1 else row_of[previous[column]]
-            column = previous[column]
-    return sum(scores[row][column] for column, row in enumerate(row_of) if row is not None)
+def _defaults(parameters: Any) -> dict[str, Any]:
+    """The declared defaults of a tool's optional arguments."""
+    required = parameters.get("required") if isinstance(parameters, dict) else None
+    required = required if isinstance(required, list) else ()
+    return {
+        name: declared["default"]
+        for name, declared in _properties(parameters).items()
+        if isinstance(declared, dict) and "default" in declared and name not in required
+    }

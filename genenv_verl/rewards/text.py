@@ -11,7 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Free-text half of R_agent: how near is the answer to the reference? (GenEnv, Eq. 1: sim(a', a).)
+"""Free-text half of R_agent: is it the same answer, and if not, how near is its wording? (GenEnv, Eq. 1: sim(a', a).)
 
 Values are right or wrong, only wording is similar: numbers compare by value and unit, and a reference without any
 letter (a time, a date, a list of numbers) earns nothing unless it is met exactly. A false "equal" is worse than a miss,
@@ -23,9 +23,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from decimal import Decimal
 
 from rapidfuzz import fuzz
+
+from genenv_verl.rewards.quantity import read_quantity
 
 MAX_CHARACTERS = 16_384
 """Longer texts are only compared for identity: edit distance, and Unicode normalisation of a long run of combining
@@ -35,19 +36,7 @@ _MINUS_SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{NON
 _PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“")}
 _PAIRS |= {("*", "*"), ("_", "_"), ("`", "`")}
 _ENDINGS = frozenset(".,;:!?。、")
-
-_QUANTITY = re.compile(
-    r"""
-    (?P<sign>[-+]?)
-    (?P<currency>[$€£¥]?)\s?
-    (?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)
-    (?P<exponent>(?:e[-+]?[0-9]{1,3})?)
-    \s?
-    (?P<unit>(?:[^\W\d_]|[%°$€£¥])[\w/°^]*(?:\s[^\W\d_][\w/°^]*)?)?
-    """,
-    re.VERBOSE,
-)
-_MAX_QUANTITY_CHARACTERS = 64
+_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?")
 
 
 def normalise(text: str) -> str:
@@ -57,54 +46,53 @@ def normalise(text: str) -> str:
     stays ``-5``; a text of punctuation alone stays as it is. Quadratic in the longest run of combining marks: cap
     hostile text at ``MAX_CHARACTERS`` before.
     """
-    text = unicodedata.normalize("NFKC", text).casefold().translate(_MINUS_SIGNS)
-    text = " ".join(text.split())
-    start, end = 0, len(text)
-    while start < end:
-        if text[end - 1] in _ENDINGS or text[end - 1] == " ":
-            end -= 1
-        elif text[start] == " ":
-            start += 1
-        elif end - start > 1 and (text[start], text[end - 1]) in _PAIRS:
-            start, end = start + 1, end - 1
-        else:
-            break
-    return text[start:end] or text
+    return _bare(_tidy(text).casefold())
 
 
-def similarity(*, predicted: str, gold: str) -> float:
-    """Similarity of an answer to its reference in [0, 1]; 1 exactly if they are the same answer.
+def same_answer(*, predicted: str, gold: str) -> bool | None:
+    """Whether two texts give the same answer; None where they differ in wording alone, so that a measure may judge.
 
-    Numbers with a unit are equal if value and unit are (``1,200 km`` and ``1200km``; units are not converted and a
-    decimal comma is not read) and score 0 if the values differ. Other texts score the share of characters that an
-    optimal alignment keeps (Indel ratio). An empty answer and a text over ``MAX_CHARACTERS`` that is not identical
-    score 0.
+    True for texts that are equal once normalised and for equal quantities (``1,200 km`` and ``1200 kilometres``). False
+    for an empty text, for two quantities of which value or unit differ, for any other text where the reference has no
+    letter or a number that the answer lacks, and for texts over ``MAX_CHARACTERS`` that are not identical.
 
     Args:
         predicted: The answer in the response.
         gold: The reference.
     """
     if len(predicted) > MAX_CHARACTERS or len(gold) > MAX_CHARACTERS:
-        return float(predicted == gold)
-    predicted, gold = normalise(predicted), normalise(gold)
-    if not predicted or not gold:
-        return 0.0
-    if predicted == gold:
-        return 1.0
-    mine, theirs = _quantity(predicted), _quantity(gold)
-    if mine is not None and theirs is not None:
-        if mine == theirs:
-            return 1.0
-        if mine[0] != theirs[0]:
-            return 0.0
-    if not any(character.isalpha() for character in gold):
-        return 0.0
+        return predicted == gold
+    # Quantities first: folding the letter case would make milliwatts of megawatts.
+    mine, theirs = _bare(_tidy(predicted)), _bare(_tidy(gold))
+    if (wanted := read_quantity(theirs)) is not None and (given := read_quantity(mine)) is not None:
+        return given == wanted
+    mine, theirs = _bare(mine.casefold()), _bare(theirs.casefold())
+    if not mine or not theirs:
+        return False
+    if mine == theirs:
+        return True
+    if not any(map(str.isalpha, theirs)) or _numbers(theirs) - _numbers(mine):
+        return False
+    return None
+
+
+def similarity(*, predicted: str, gold: str) -> float:
+    """Similarity of an answer to its reference in [0, 1]: 1 exactly if they are the same answer, else by wording.
+
+    Where ``same_answer`` leaves it open, the share of characters that an optimal alignment keeps (rapidfuzz's Indel
+    ratio).
+    """
+    same = same_answer(predicted=predicted, gold=gold)
+    if same is not None:
+        return float(same)
     # Never 1 by rounding: 1 means "the same answer" to whoever reads a success off it.
-    return min(fuzz.ratio(predicted, gold) / 100.0, 0.9999)
+    return min(fuzz.ratio(normalise(predicted), normalise(gold)) / 100.0, 0.9999)
 
 
 def token_f1(*, predicted: str, gold: str) -> float:
-    """F1 of the two texts' words in [0, 1], each word counted as often as it occurs.
+    """F1 of the two texts' words in [0, 1], each word counted as often as it occurs; their order does not count.
+
+    Texts over ``MAX_CHARACTERS`` are only compared for identity.
 
     Args:
         predicted: The answer in the response.
@@ -120,13 +108,31 @@ def token_f1(*, predicted: str, gold: str) -> float:
     return 2 * shared / (mine.total() + theirs.total())
 
 
-def _quantity(text: str) -> tuple[Decimal, str] | None:
-    """Value and unit of a normalised text that is one number, or None."""
-    if len(text) > _MAX_QUANTITY_CHARACTERS:
-        return None
-    match = _QUANTITY.fullmatch(text)
-    if match is None or (match["currency"] and match["unit"]):
-        return None
-    value = Decimal(match["sign"] + match["number"].replace(",", "") + match["exponent"])
-    unit = match["currency"] or match["unit"] or ""
-    return value, unit.replace(" ", "")
+def _numbers(text: str) -> Counter[str]:
+    """The numbers within a text, grouped thousands and idle zeros removed."""
+    return Counter(_plain(digits.replace(",", "")) for digits in _NUMBER.findall(text))
+
+
+def _plain(digits: str) -> str:
+    whole, point, rest = digits.partition(".")
+    return (whole.lstrip("0") or "0") + (point + rest).rstrip("0").rstrip(".")
+
+
+def _tidy(text: str) -> str:
+    """Unicode NFKC, ASCII minus signs, single blanks."""
+    return " ".join(unicodedata.normalize("NFKC", text).translate(_MINUS_SIGNS).split())
+
+
+def _bare(text: str) -> str:
+    """The text without closing and surrounding punctuation, unless it has nothing else."""
+    start, end = 0, len(text)
+    while start < end:
+        if text[end - 1] in _ENDINGS or text[end - 1] == " ":
+            end -= 1
+        elif text[start] == " ":
+            start += 1
+        elif end - start > 1 and (text[start], text[end - 1]) in _PAIRS:
+            start, end = start + 1, end - 1
+        else:
+            break
+    return text[start:end] or text

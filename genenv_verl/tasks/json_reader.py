@@ -189,7 +189,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    value, end = _DECODER.raw_decode(text, start)
+    try:
+        value, end = _DECODER.scan_once(text, start)
+    except StopIteration as error:
+        raise JsonReadError("syntax", start) from error
     # Halves of pairs come from escapes or stand in the text itself; both tests are far cheaper than a search.
     if text.find("\\u", start, end) >= 0 or not text.isascii():
         value = _without_surrogates(value)

@@ -250,7 +250,7 @@ def _foreign_solution(truth: Any) -> dict[str, Any]:
         return {key: value[key] for key in ("evaluation", "gold_action") if value.get(key) is not None}
     if isinstance(value, list | dict):
         try:
-            return {"gold_action": read_calls(value)}
+            return {"gold_action": [call.model_dump() for call in read_calls(value)]}
         except CallError:
             pass  # Data that is no call is compared as text.
     text = truth if isinstance(truth, str) else json.dumps(truth, ensure_ascii=False)

@@ -60,6 +60,11 @@ class ToolCall(_Record):
     name: str = Field(min_length=1)
     arguments: JsonObject = Field(default_factory=dict)
 
+    @classmethod
+    def of_json(cls, name: str, arguments: dict[str, Any]) -> ToolCall:
+        """A call made of what ``json_reader`` read, which checked all that this class would check again."""
+        return cls.model_construct(name=name, arguments=arguments)
+
 
 class FunctionSpec(_Record):
     """The ``function`` part of a tool specification in the OpenAI / Hugging Face form."""
@@ -164,11 +169,15 @@ class Task(_Record):
         return self
 
     def ground_truth(self) -> dict[str, Any]:
-        """What the reward reads: the evaluation, the gold and the tools (for declared defaults)."""
+        """What the reward reads: the evaluation, the gold, the tools (for declared defaults) and the goal.
+
+        The goal is there to refuse an echo of it; nothing in it can score.
+        """
         return {
             "evaluation": self.evaluation.model_dump(exclude_none=True),
             "gold_action": None if self.gold_action is None else [call.model_dump() for call in self.gold_action],
             "tools": [tool.model_dump() for tool in self.context.tools],
+            "goal": self.context.goal,
         }
 
 

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from genenv_verl.rewards.agent_reward import Score, score_response
+from genenv_verl.rewards.agent_reward import Score, Scoring, score_response
 from genenv_verl.rewards.matching import equal_values
 from genenv_verl.tasks.schema import Context, Evaluation, Task
 
@@ -179,7 +179,7 @@ def test_b18_the_threshold_lies_in_0_to_1_and_decides_success():
 
 def test_soft_matching_grades_but_succeeds_only_at_the_threshold():
     gold = calls({"name": "f", "arguments": {"a": 1, "b": 2}})
-    score = score_response(written({"name": "f", "arguments": {"a": 1, "b": 3}}), gold, match_mode="soft")
+    score = score_response(written({"name": "f", "arguments": {"a": 1, "b": 3}}), gold, scoring=Scoring(match="soft"))
     assert score == Score(value=0.5, success=False, scored=True, reason="wrong_arguments")
 
 
@@ -234,7 +234,7 @@ def test_c14_a_pathological_response_is_cheap_and_scores_0(unit, ground_truth):
 @given(HOSTILE, st.sampled_from(["strict", "subset", "soft"]))
 def test_any_response_gets_a_score_in_range(response, mode):
     for ground_truth in (calls(), calls({"name": "search", "arguments": {"q": 1}}), reference("Oslo", 0.5)):
-        score = score_response(response, ground_truth, match_mode=mode)
+        score = score_response(response, ground_truth, scoring=Scoring(match=mode))
         assert 0.0 <= score.value <= 1.0
         assert score.scored
         assert score.success is (score.value >= ground_truth["evaluation"]["success_threshold"])

@@ -113,10 +113,10 @@ def test_b05_a_broken_scorer_is_no_failure_of_the_agent(monkeypatch, caplog):
 
 
 def test_an_unknown_match_mode_is_an_error_of_the_configuration():
-    with pytest.raises(ValueError, match="match_mode"):
-        row(TASK.ground_truth(), match_mode="loose")
+    with pytest.raises(ValueError, match="genenv.reward.match"):
+        row(TASK.ground_truth(), match="loose")
     half = '<tool_call>{"name": "find", "arguments": {"city": "Oslo", "day": 1}}</tool_call>'
-    assert row(TASK.ground_truth(), response=half, match_mode="soft")["score"] == 0.5
+    assert row(TASK.ground_truth(), response=half, match="soft")["score"] == 0.5
 
 
 def test_the_file_loads_by_path_and_pulls_in_no_trainer():

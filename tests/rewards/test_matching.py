@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from genenv_verl.rewards.assignment import best_assignment
 from genenv_verl.rewards.matching import (
     MAX_CALLS,
     MAX_DEPTH,
-    _best_assignment,
     equal_values,
     match_calls,
     mismatch_reason,
@@ -142,16 +142,26 @@ def test_listing_many_calls_scores_nothing(mode):
 
 def test_extra_arguments_by_mode():
     gold, generous = [call("find", city="Oslo")], [call("find", city="Oslo", country="NO")]
-    assert match_calls(predicted=generous, gold=gold) == 0.0
-    assert match_calls(predicted=generous, gold=gold, mode="subset") == 1.0
+    for mode in ("strict", "subset"):
+        assert match_calls(predicted=generous, gold=gold, mode=mode) == 0.0
+        assert match_calls(predicted=gold, gold=generous, mode=mode) == 0.0
     assert match_calls(predicted=generous, gold=gold, mode="soft") == 0.5
-    assert match_calls(predicted=gold, gold=generous, mode="subset") == 0.0
 
 
-def test_subset_finds_the_assignment_that_a_greedy_search_misses():
-    gold = [call("f", a=1), call("f", b=2)]
-    predicted = [call("f", a=1, b=2), call("f", a=1)]
-    assert match_calls(predicted=predicted, gold=gold, mode="subset") == 1.0
+def test_subset_forgives_calls_of_other_tools_and_no_second_guess():
+    gold = [call("book", city="Oslo"), call("pay", amount=5)]
+    look_up, other_look_up = call("search", city="Oslo"), call("read", page=1)
+
+    def subset(*predicted):
+        return match_calls(predicted=predicted, gold=gold, mode="subset")
+
+    assert subset(look_up, gold[1], gold[0]) == 1.0
+    assert subset(look_up, gold[1], other_look_up, gold[0]) == 1.0
+    assert subset(look_up, *gold, look_up, look_up) == 0.0  # More of them than the gold has.
+    assert subset(*gold, call("book", city="Bergen")) == 0.0
+    assert subset(*gold, gold[0]) == 0.0
+    assert subset(look_up, gold[0]) == 0.0
+    assert match_calls(predicted=[look_up, *gold], gold=gold) == 0.0
 
 
 def test_soft_is_the_mean_share_lowered_by_every_extra_call():
@@ -160,6 +170,9 @@ def test_soft_is_the_mean_share_lowered_by_every_extra_call():
     assert match_calls(predicted=half_right, gold=gold, mode="soft") == pytest.approx((0.5 + 1.0) / 2)
     with_extra = [*half_right, call("f", a=1, b=2)]
     assert match_calls(predicted=with_extra, gold=gold, mode="soft") == pytest.approx((1.0 + 1.0) / 3)
+    assert match_calls(predicted=[*half_right, *half_right], gold=gold, mode="soft") == pytest.approx(1.5 / 4)
+    listed = [call("f", a=1, b=number) for number in range(5)]
+    assert match_calls(predicted=listed, gold=gold, mode="soft") == 0.0
     assert match_calls(predicted=[call("h", a=1)], gold=gold, mode="soft") == 0.0
     assert match_calls(predicted=[], gold=gold, mode="soft") == 0.0
     assert match_calls(predicted=[call("f")], gold=[call("f")], mode="soft") == 1.0
@@ -176,6 +189,8 @@ def test_declared_defaults_may_be_given_or_left_out():
     assert match_calls(predicted=[call("search", q="x", page=True)], gold=short, tools=tools) == 0.0
     assert match_calls(predicted=short, gold=[call("search", q="x", page=2)], tools=tools) == 0.0
     assert match_calls(predicted=long, gold=short, tools=tools, mode="soft") == 1.0
+    # A default spelt out on both sides earns nothing.
+    assert match_calls(predicted=[call("search", q="y", page=1)], gold=long, tools=tools, mode="soft") == 0.0
 
 
 def test_a_default_of_a_required_argument_excuses_nothing():
@@ -231,21 +246,21 @@ SCORES = st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(
 
 
 @given(SCORES)
-def test_best_assignment_is_the_best_of_all(scores):
+def testbest_assignment_is_the_best_of_all(scores):
     if len(scores) > len(scores[0]):
         scores = [list(column) for column in zip(*scores, strict=True)]
     orders = itertools.permutations(range(len(scores[0])), len(scores))
     best = max(sum(row[column] for row, column in zip(scores, order, strict=True)) for order in orders)
-    assert _best_assignment(scores) == pytest.approx(best)
+    assert best_assignment(scores) == pytest.approx(best)
     transposed = [list(column) for column in zip(*scores, strict=True)]
-    assert _best_assignment(transposed) == pytest.approx(best)
+    assert best_assignment(transposed) == pytest.approx(best)
 
 
 @given(CALLS, CALLS)
 def test_modes_are_ordered(predicted, gold):
     strict = match_calls(predicted=predicted, gold=gold)
+    assert (match_calls(predicted=predicted, gold=gold, mode="soft") == 1.0) is (strict == 1.0)
     assert strict <= match_calls(predicted=predicted, gold=gold, mode="subset")
-    assert strict <= match_calls(predicted=predicted, gold=gold, mode="soft") + 1e-9
 
 
 @given(ARGUMENTS.filter(bool), st.data())
