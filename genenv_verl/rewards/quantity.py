@@ -14,8 +14,8 @@
 """Numbers with their units, as answers write them: ``1,234.5 km``, ``$1e3``, ``-5 %``.
 
 Two quantities are the same if value and unit are. Units are compared by name and never converted: ``1 km`` is not
-``1000 m``, ``50%`` is neither ``50`` nor ``0.5``, and a number without a unit is not one with it. A unit's symbol and its
-written-out name are one unit (``km``, ``kilometre``, ``kilometers``); letter case counts where it makes another unit
+``1000 m``, ``50%`` is neither ``50`` nor ``0.5``, and a number without a unit is not one with it. A unit's symbol and
+its written-out name are one unit (``km``, ``kilometre``, ``kilometers``); letter case counts where it makes another unit
 (``mW`` and ``MW``, ``Mb`` and ``MB``).
 """
 
@@ -38,8 +38,8 @@ class Quantity(NamedTuple):
 def read_quantity(text: str) -> Quantity | None:
     """Reads a text that is one number, with a unit or without, and nothing else.
 
-    Thousands may be grouped by commas, blanks or apostrophes (``1,234``, ``1 234``, ``1'234``), in whole groups of three;
-    the decimal sign is the point, a decimal comma is not read. Fractions and times are no quantities.
+    Thousands may be grouped by commas, blanks or apostrophes (``1,234``, ``1 234``, ``1'234``), in whole groups of
+    three; the decimal sign is the point, a decimal comma is not read. Fractions and times are no quantities.
 
     Args:
         text: A text in Unicode NFKC, with single blanks and ASCII minus signs, in its own letter case.
