@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import typer
 
-from genenv_verl.cli import benchmarks, evaluate, runs, seeds
+from genenv_verl.cli import benchmarks, evaluate, runs, seeds, tasks
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,3 +35,4 @@ app.command("score")(benchmarks.score)
 app.command("evaluate")(evaluate.evaluate)
 app.command("table")(evaluate.table)
 app.command("compare")(evaluate.compare)
+app.add_typer(tasks.app, name="tasks")

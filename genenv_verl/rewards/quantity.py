@@ -15,8 +15,8 @@
 
 Two quantities are the same if value and unit are. Units are compared by name and never converted: ``1 km`` is not
 ``1000 m``, ``50%`` is neither ``50`` nor ``0.5``, and a number without a unit is not one with it. A unit's symbol and
-its written-out name are one unit (``km``, ``kilometre``, ``kilometers``); letter case counts where it makes another unit
-(``mW`` and ``MW``, ``Mb`` and ``MB``).
+its written-out name are one unit (``km``, ``kilometre``, ``kilometers``); letter case counts where it makes another
+unit (``mW`` and ``MW``, ``Mb`` and ``MB``).
 """
 
 from __future__ import annotations

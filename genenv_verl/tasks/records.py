@@ -19,11 +19,11 @@ in ``reward_model.ground_truth`` alone, where only the reward looks.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,34 +46,113 @@ class TaskFileError(ValueError):
     """A task file cannot be read or written; the message names the path and the broken rows, from 1."""
 
 
-def read_tasks(path: str | Path) -> list[Task]:
-    """Reads the tasks of a file.
+class RecordError(ValueError):
+    """A record is no task.
+
+    Attributes:
+        reason: The named reason, stable enough to be counted: ``not_json`` or another reason of the JSON reader,
+            ``not_utf8``, ``schema``, ``row`` (a row of verl that lacks something) or ``duplicate_id``.
+    """
+
+    def __init__(self, reason: str, detail: str):
+        super().__init__(detail)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """A task of a file.
+
+    Attributes:
+        row: The number of its line or row, from 1.
+        task: The task.
+        prompt: The messages that its row gives the agent; None for a record that is a task and no row of verl.
+    """
+
+    row: int
+    task: Task
+    prompt: Messages | None
+
+
+def scan_records(path: str | Path) -> Iterator[tuple[int, Any | RecordError]]:
+    """Reads the records of a file one after another, whatever they are.
 
     Args:
         path: ``.jsonl`` (a record a line; blank lines are passed over), ``.json`` (a list of records) or ``.parquet``.
-            A record is a task or a row of verl. Older schema versions are brought up to date, halves of surrogate
-            pairs become U+FFFD.
+            Halves of surrogate pairs become U+FFFD.
+
+    Yields:
+        The number of the line or row, from 1, and the record, or why its line is none.
+
+    Raises:
+        TaskFileError: The file cannot be read.
+    """
+    path = Path(path)
+    try:
+        match path.suffix:
+            case ".jsonl":
+                with path.open("rb") as lines:
+                    for row, line in enumerate(lines, start=1):
+                        if line.strip():
+                            yield row, _read_line(line)
+            case ".json":
+                records = read_json(path.read_text(encoding="utf-8-sig"), max_chars=MAX_RECORD_CHARS * 16)
+                if not isinstance(records, list):
+                    raise TaskFileError(f"{path}: a .json file of tasks holds one list of records")
+                yield from enumerate(records, start=1)
+            case ".parquet":
+                yield from enumerate(pq.read_table(path).to_pylist(), start=1)
+            case _:
+                raise TaskFileError(f"{path}: tasks are read from .jsonl, .json or .parquet")
+    except (OSError, pa.ArrowException, JsonReadError, UnicodeDecodeError) as error:
+        raise TaskFileError(f"{path}: {error}") from error
+
+
+def task_of(record: Any) -> Task:
+    """The task that a record is or, for a row of verl, holds. Older schema versions are brought up to date.
+
+    Raises:
+        RecordError: It is none.
+    """
+    if not isinstance(record, Mapping):
+        raise RecordError("schema", f"a record is a JSON object, not {type(record).__name__}")
+    try:
+        return from_verl_row(record) if "prompt" in record else Task.model_validate(record)
+    except ValidationError as error:
+        raise RecordError("schema", first_problem(error)) from error
+    except ValueError as error:
+        raise RecordError("row", str(error)) from error
+
+
+def read_records(path: str | Path) -> list[TaskRecord]:
+    """Reads the tasks of a file with the prompts of their rows; see ``scan_records`` for its forms.
 
     Raises:
         TaskFileError: The file cannot be read, has broken rows (the first five are listed), or has a task twice.
     """
-    path = Path(path)
-    tasks: list[Task] = []
+    found: list[TaskRecord] = []
     rows_of: dict[str, int] = {}
     problems: list[str] = []
-    for row, record in _records(path):
+    for row, record in scan_records(path):
         try:
-            task = _task(record() if callable(record) else record)
+            if isinstance(record, RecordError):
+                raise record
+            task = task_of(record)
             if (earlier := rows_of.setdefault(task.task_id, row)) != row:
-                raise ValueError(f"task_id {task.task_id!r} is row {earlier}'s already")
-            tasks.append(task)
-        except ValueError as error:
-            problems.append(f"row {row}: {_in_words(error)}")
+                raise RecordError("duplicate_id", f"task_id {task.task_id!r} is row {earlier}'s already")
+            found.append(TaskRecord(row, task, _own_prompt(record)))
+        except RecordError as error:
+            problems.append(f"row {row}: {error}")
             if len(problems) == MAX_PROBLEMS:
                 break
     if problems:
         raise TaskFileError("\n  ".join([f"{path} has broken rows:", *problems]))
-    return tasks
+    return found
+
+
+def read_tasks(path: str | Path) -> list[Task]:
+    """Reads the tasks of a file: those of ``read_records``, which see."""
+    return [record.task for record in read_records(path)]
 
 
 def write_tasks(
@@ -170,36 +249,22 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
     )
 
 
-def _records(path: Path) -> Iterator[tuple[int, Any]]:
-    """Row numbers, from 1, and records; a line of JSON Lines comes as a function that reads it."""
+def _read_line(line: bytes) -> Any | RecordError:
     try:
-        match path.suffix:
-            case ".jsonl":
-                with path.open("rb") as lines:
-                    for row, line in enumerate(lines, start=1):
-                        if line.strip():
-                            yield row, functools.partial(_read_line, line)
-            case ".json":
-                records = read_json(path.read_text(encoding="utf-8-sig"), max_chars=MAX_RECORD_CHARS * 16)
-                if not isinstance(records, list):
-                    raise TaskFileError(f"{path}: a .json file of tasks holds one list of records")
-                yield from enumerate(records, start=1)
-            case ".parquet":
-                yield from enumerate(pq.read_table(path).to_pylist(), start=1)
-            case _:
-                raise TaskFileError(f"{path}: tasks are read from .jsonl, .json or .parquet")
-    except (OSError, pa.ArrowException, JsonReadError, UnicodeDecodeError) as error:
-        raise TaskFileError(f"{path}: {error}") from error
+        return read_json(line.decode("utf-8-sig"), max_chars=MAX_RECORD_CHARS)
+    except UnicodeDecodeError as error:
+        return RecordError("not_utf8", str(error))
+    except JsonReadError as error:
+        reason = "not_json" if error.reason == "syntax" else error.reason
+        return RecordError(reason, f"no JSON that is read: {error}")
 
 
-def _read_line(line: bytes) -> Any:
-    return read_json(line.decode("utf-8-sig"), max_chars=MAX_RECORD_CHARS)
-
-
-def _task(record: Any) -> Task:
-    if not isinstance(record, Mapping):
-        raise ValueError(f"a record is a JSON object, not {type(record).__name__}")
-    return from_verl_row(record) if "prompt" in record else Task.model_validate(record)
+def _own_prompt(record: Mapping[str, Any]) -> Messages | None:
+    """The messages of a row of verl, as its author wrote them; parquet gives every message every key of any."""
+    prompt = record.get("prompt")
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return prompt and [{key: value for key, value in turn.items() if value is not None} for turn in prompt]
 
 
 def _part(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -255,9 +320,3 @@ def _foreign_solution(truth: Any) -> dict[str, Any]:
             pass  # Data that is no call is compared as text.
     text = truth if isinstance(truth, str) else json.dumps(truth, ensure_ascii=False)
     return {"evaluation": {"kind": "reference_answer", "reference": replace_lone_surrogates(text)}}
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        return first_problem(error)
-    return f"no JSON that is read: {error}" if isinstance(error, JsonReadError) else str(error)

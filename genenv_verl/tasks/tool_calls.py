@@ -19,34 +19,20 @@ is another thing than no attempt (``no_call``).
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from genenv_verl.tasks.json_reader import (
-    JsonReadError,
-    is_shallow,
-    read_json,
-    read_json_at,
-    repair_json,
-    replace_lone_surrogates,
-)
+from genenv_verl.tasks.call_forms import CallError, format_calls, looks_like_call, read_calls
+from genenv_verl.tasks.json_reader import JsonReadError, is_shallow, read_json_at, repair_json, replace_lone_surrogates
 from genenv_verl.tasks.schema import ToolCall
+
+__all__ = ["CallError", "ParsedResponse", "format_calls", "parse_response", "read_calls"]
 
 MAX_RESPONSE_CHARS = 65_536
 
 ResponseStatus = Literal["ok", "no_call", "malformed"]
 ParseMode = Literal["strict", "lenient"]
-
-
-class CallError(ValueError):
-    """A JSON value is no tool call; ``reason`` is the named reason."""
-
-    def __init__(self, reason: str):
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,75 +74,6 @@ def parse_response(text: str, mode: ParseMode = "strict") -> ParsedResponse:
         return ParsedResponse("malformed", (), "too_long", False, "")
     text = replace_lone_surrogates(text)
     return _read_usual(text) or _Reading(text, lenient=mode == "lenient").result()
-
-
-def read_calls(value: Any) -> list[ToolCall]:
-    """Reads the calls that a JSON value stands for: one object or a list of them.
-
-    Accepted are ``{"name", "arguments"}``, ``parameters`` instead of ``arguments``, and the API form
-    ``{"type": "function", "function": {...}}``. Missing, null or blank arguments are ``{}``; arguments that are a
-    string of JSON are decoded.
-
-    Raises:
-        CallError: ``not_a_call``, ``no_name``, ``ambiguous_arguments``, ``arguments_not_json``,
-            ``arguments_not_an_object`` or ``unexpected_key``.
-    """
-    if isinstance(value, list):
-        return [_read_call(item) for item in value]
-    return [_read_call(value)]
-
-
-def format_calls(calls: Sequence[ToolCall]) -> str:
-    """The block that an agent writes for these calls: one JSON object a line; empty text for no calls."""
-    if not calls:
-        return ""
-    return "\n".join(
-        ["<tool_call>", *(json.dumps(call.model_dump(), ensure_ascii=False) for call in calls), "</tool_call>"]
-    )
-
-
-def _read_call(value: Any) -> ToolCall:
-    if isinstance(value, dict) and isinstance(value.get("function"), dict):
-        value = value["function"]
-    if not isinstance(value, dict):
-        raise CallError("not_a_call")
-    name = value.get("name")
-    if not isinstance(name, str) or not name:
-        raise CallError("no_name")
-    if len(value) == 2 and type(value.get("arguments")) is dict:  # The usual form.
-        return ToolCall.of_json(name, value["arguments"])
-    given = [_read_arguments(value[key]) for key in ("arguments", "parameters") if key in value]
-    # Compared as JSON text: in Python 1 == True == 1.0.
-    if len(given) == 2 and json.dumps(given[0], sort_keys=True) != json.dumps(given[1], sort_keys=True):
-        raise CallError("ambiguous_arguments")
-    if not given and not value.keys() <= {"name", "id", "type"}:
-        # Flattened arguments: dropping them would make the call match one without arguments.
-        raise CallError("unexpected_key")
-    return ToolCall.of_json(name, given[0] if given else {})
-
-
-def _read_arguments(value: Any) -> dict[str, Any]:
-    if isinstance(value, str) and value.strip():
-        try:
-            value = read_json(value)
-        except JsonReadError as error:
-            raise CallError("arguments_not_json") from error
-    elif value is None or isinstance(value, str):
-        return {}
-    if not isinstance(value, dict):
-        raise CallError("arguments_not_an_object")
-    return value
-
-
-def _looks_like_call(value: Any) -> bool:
-    """Whether untagged JSON means a call: plain data such as ``{"name": "Ada"}`` may be an answer."""
-    if isinstance(value, list):
-        return any(not isinstance(item, list) and _looks_like_call(item) for item in value)
-    if not isinstance(value, dict):
-        return False
-    return ("name" in value and ("arguments" in value or "parameters" in value)) or isinstance(
-        value.get("function"), dict
-    )
 
 
 _TAG = re.compile(r"</?think(?:ing)?>|<tool_call>|</tool_call>|<response>|</response>|```")
@@ -256,7 +173,7 @@ class _Reading:
             values, end = _read_values(self.text, start, _BLANKS, shallow=self.shallow)
         except JsonReadError:
             return False
-        if end != len(self.text) or not any(map(_looks_like_call, values)):
+        if end != len(self.text) or not any(map(looks_like_call, values)):
             return False
         self._take(values)
         return True
@@ -344,7 +261,7 @@ class _Reading:
             if attempt:
                 self._recover(body, 0, len(body), error)
             return attempt
-        if not any(_looks_like_call(value) for value in values):
+        if not any(looks_like_call(value) for value in values):
             return False
         self._take(values)
         if end != len(body) and not self.lenient:

@@ -18,28 +18,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from genenv_verl.tasks.prompts import AgentPrompt
-from genenv_verl.tasks.records import read_tasks, to_verl_row
+from genenv_verl.tasks.records import read_records, to_verl_row
 
 
 def read_seed_rows(files: list[str], agent_template: str | None) -> list[dict[str, Any]]:
-    """Reads seeds; a parquet row keeps its own prompt, a task from JSON Lines gets the agent's template.
+    """Reads seeds; a row of verl keeps its own prompt, a task gets the agent's template.
 
     Raises:
         TaskFileError: a broken row, with file and row number.
     """
-    prompt = AgentPrompt(agent_template)
-    rows: list[dict[str, Any]] = []
-    for file in files:
-        path = Path(file).expanduser()
-        tasks = read_tasks(path)
-        prompts: list[list[dict[str, str]]]
-        if path.suffix == ".parquet":
-            prompts = [[dict(message) for message in messages] for messages in pd.read_parquet(path)["prompt"]]
-        else:
-            prompts = [prompt.messages(task) for task in tasks]
-        for task, messages in zip(tasks, prompts, strict=True):
-            rows.append(to_verl_row(task, messages, index=len(rows)))
-    return rows
+    template = AgentPrompt(agent_template)
+    records = [record for file in files for record in read_records(Path(file).expanduser())]
+    return [
+        to_verl_row(record.task, record.prompt or template.messages(record.task), index=index)
+        for index, record in enumerate(records)
+    ]

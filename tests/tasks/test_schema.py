@@ -13,10 +13,13 @@
 # limitations under the License.
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
 from genenv_verl.tasks import schema
+from genenv_verl.tasks.records import TaskFileError, read_tasks, write_tasks
 from genenv_verl.tasks.schema import Task, first_problem
 
 RECORD = {"task_id": "a", "context": {"goal": "Find a bus."}, "gold_action": [{"name": "find_bus", "arguments": {}}]}
@@ -46,6 +49,27 @@ def test_an_older_record_is_upgraded_step_by_step(monkeypatch):
         Task.model_validate_json('{"version": 2, "id": "b", "context": {"goal": "g"}, "gold_action": []}').task_id
         == "b"
     )
+
+
+def test_a_file_of_an_older_version_is_read_and_written_in_the_present_one(tmp_path, monkeypatch):
+    """A made-up version 0, in which the goal stood outside of the context and calls had ``parameters``."""
+
+    def upgrade(record):
+        calls = [{"name": call["name"], "arguments": call["parameters"]} for call in record["gold_action"]]
+        kept = {key: value for key, value in record.items() if key != "goal"}
+        return {**kept, "context": {"goal": record["goal"]}, "gold_action": calls}
+
+    old = {"version": 0, "task_id": "a", "goal": "Go.", "gold_action": [{"name": "go", "parameters": {"to": "Oslo"}}]}
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(json.dumps(old) + "\n")
+    with pytest.raises(TaskFileError, match="row 1: .*version 0 is unknown"):
+        read_tasks(path)
+    monkeypatch.setitem(schema.UPGRADES, 0, upgrade)
+    (task,) = read_tasks(path)
+    assert (task.version, task.context.goal, task.gold_action[0].arguments) == (1, "Go.", {"to": "Oslo"})
+    for suffix in (".jsonl", ".parquet"):
+        write_tasks(tmp_path / f"new{suffix}", [task])
+        assert read_tasks(tmp_path / f"new{suffix}") == [task]
 
 
 def test_newer_and_unknown_versions_are_refused():

@@ -1,0 +1,116 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""What is in a task file, line by line, with the reason for each line that is no valid task.
+
+Read are files of tasks, verl's rows, and a run's ``tasks/epoch_0007.jsonl``, whose lines are generations: the task or
+the reason of its rejection, the agent's attempts, p̂ and R_env.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from genenv_verl.tasks.records import RecordError, scan_records, task_of
+from genenv_verl.tasks.schema import Task
+from genenv_verl.tasks.validity import RULES, Candidate, ValidityFilter
+
+# Rules that compare with a run: its pools, its seeds, its sandbox. The others say whether a task is sound in itself.
+_RULES_OF_A_RUN = ("duplicate", "near_duplicate", "contaminated", "checker", "reference_undiscriminating")
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedTask:
+    """A line of a task file.
+
+    Attributes:
+        row: Its number, from 1.
+        task: The task, None if the line holds none.
+        reason: Why it is not valid: a reason of ``RecordError``, of a validity rule, or the run's own rejection. None
+            if it is valid.
+        detail: What is wrong in particular.
+        generation: The line of an epoch's task file (``attempts``, ``p_hat``, ``reward``, ``text`` …), else empty.
+    """
+
+    row: int
+    task: Task | None
+    reason: str | None = None
+    detail: str = ""
+    generation: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def task_id(self) -> str | None:
+        return self.task.task_id if self.task else self.generation.get("task_id")
+
+
+def inspect_tasks(path: str | Path) -> Iterator[InspectedTask]:
+    """Reads a file line by line; whatever stands in a line, it is reported and the next is read.
+
+    A task is checked against the schema and against the validity rules that need no run: no tokenizer, no pool, no
+    sandbox.
+
+    Args:
+        path: ``.jsonl``, ``.json`` or ``.parquet``, see ``scan_records``.
+
+    Raises:
+        TaskFileError: The file cannot be read at all.
+    """
+    rows_of: dict[str, int] = {}
+    for row, record in scan_records(path):
+        inspected = _inspect(row, record)
+        if inspected.task is not None:
+            earlier = rows_of.setdefault(inspected.task.task_id, row)
+            if earlier != row and inspected.reason is None:
+                detail = f"task_id {inspected.task.task_id!r} is row {earlier}'s already"
+                inspected = InspectedTask(row, inspected.task, "duplicate_id", detail, inspected.generation)
+        yield inspected
+
+
+def _inspect(row: int, record: Any) -> InspectedTask:
+    if isinstance(record, RecordError):
+        return InspectedTask(row, None, record.reason, str(record))
+    generation: Mapping[str, Any] = {}
+    if isinstance(record, Mapping) and "rejection" in record and "task" in record:
+        generation, rejection = record, record["rejection"]
+        if record["task"] is None:
+            known = isinstance(rejection, Mapping)
+            reason = str(rejection.get("reason")) if known else "schema"
+            detail = str(rejection.get("detail", "")) if known else "neither a task nor a rejection"
+            return InspectedTask(row, None, reason, detail, generation)
+        record = record["task"]
+    try:
+        task = task_of(record)
+    except RecordError as error:
+        return InspectedTask(row, None, error.reason, str(error), generation)
+    return InspectedTask(row, task, *_complaint(task), generation)
+
+
+def _complaint(task: Task) -> tuple[str | None, str]:
+    """The first validity rule that a task breaks by itself, and what is wrong."""
+    candidate = Candidate(task, task, _NO_LIMITS)
+    for reason, complaint_about in RULES.items():
+        if not reason.startswith(_RULES_OF_A_RUN) and (detail := complaint_about(candidate)) is not None:
+            return reason, detail
+    return None, ""
+
+
+_NO_LIMITS = ValidityFilter(
+    max_prompt_tokens=0,
+    max_response_tokens=0,
+    count_prompt_tokens=lambda task: 0,
+    count_response_tokens=lambda text: 0,
+    seen=frozenset(),
+)
