@@ -119,7 +119,7 @@ def _summary(total: int, reasons: Counter[str | None], invalid: list[InspectedTa
 
 def _print_summary(file: Path, total: int, reasons: Counter[str | None], invalid: list[InspectedTask]) -> None:
     console = Console(markup=False, highlight=False, emoji=False)
-    console.print(f"{printable(str(file))}: {total - len(invalid)} of {total} tasks are valid")
+    console.print(f"{printable(str(file))}: {total - len(invalid)} of {total} tasks are valid", soft_wrap=True)
     if not invalid:
         return
     counts = Table("reason", "count")

@@ -58,5 +58,5 @@ def find_measure(name: str) -> Measure:
         raise ValueError(f"{name!r} is none of {', '.join(MEASURES)}, and not module:function")
     try:
         return getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"{name!r} cannot be loaded: {error}") from error

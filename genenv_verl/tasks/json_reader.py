@@ -27,9 +27,12 @@ from typing import Any, Literal, NoReturn
 
 MAX_JSON_CHARS = 100_000
 MAX_JSON_DEPTH = 64
+MAX_REFUSED = 1_000  # Broken values in one text, after which nobody reads on.
 MAX_NUMBER_CHARS = 300  # More digits than a double can hold; int() of some thousand digits raises.
 
-JsonReason = Literal["empty", "too_long", "too_deep", "duplicate_key", "not_a_number", "number_too_large", "syntax"]
+JsonReason = Literal[
+    "empty", "too_long", "too_deep", "too_many_values", "duplicate_key", "not_a_number", "number_too_large", "syntax"
+]
 
 
 class JsonReadError(ValueError):
@@ -74,57 +77,53 @@ def read_json(text: str, *, max_chars: int = MAX_JSON_CHARS) -> Any:
     start = _BLANK.match(text).end()
     if start == len(text):
         raise JsonReadError("empty", start)
-    value, end = read_json_at(text, start, shallow=is_shallow(text))
+    value, end = read_json_at(text, start)
     if (rest := _BLANK.match(text, end).end()) != len(text):
         raise JsonReadError("syntax", rest)
     return value
 
 
-def is_shallow(text: str) -> bool:
-    """Whether no value in a text can be nested too deep, because the text has too few brackets for that."""
-    return text.count("{") + text.count("[") <= MAX_JSON_DEPTH
-
-
-def read_json_at(text: str, start: int, *, shallow: bool = False) -> tuple[Any, int]:
+def read_json_at(text: str, start: int, *, careful: bool = False) -> tuple[Any, int]:
     """Reads the JSON value that begins at ``start`` and returns it with the index behind it.
 
     Args:
         text: The text; the caller caps its length.
         start: Index of the value's first character.
-        shallow: ``is_shallow(text)``. It only saves time: the result is the same.
+        careful: Whether to look for the value's end first. The result is the same; it is slower for sound JSON, and for
+            many broken values in one text it avoids the decoder's errors, which look at all of the text before.
 
     Raises:
         JsonReadError: With the reason.
     """
-    if shallow:
-        try:
-            return _decode(text, start)
-        except ValueError:
-            pass  # The careful way below names the error and its place.
-    end = _value_end(text, start)
+    end = _value_end(text, start) if careful else None
     try:
-        return _decode(text, start)
+        value, end = _decode(text, start)
     except JsonReadError as error:
-        raise JsonReadError(error.reason, end) from None
+        raise JsonReadError(error.reason, end or _value_end(text, start)) from None
     except ValueError:
-        raise JsonReadError("syntax", end) from None
+        raise JsonReadError("syntax", end or _value_end(text, start)) from None
+    except RecursionError:  # The decoder's own guard, some hundred levels down.
+        raise _too_deep(text) from None
+    if text.count("{", start, end) + text.count("[", start, end) > MAX_JSON_DEPTH:
+        _check_depth(text, start, end)
+    return value, end
 
 
 def scan_json(text: str) -> Iterator[FoundJson]:
     """Yields the top-level JSON objects and lists of a text, left to right, the refused attempts among them.
 
     After a refused attempt the scan goes on where the attempt failed: what stands inside a broken object is not a
-    top-level value, and no character is read twice.
+    top-level value, and no character is read twice. After ``MAX_REFUSED`` refused attempts it ends.
     """
-    position = 0
-    shallow = is_shallow(text)
-    while opening := _OPENING.search(text, position):
+    position = refused = 0
+    while refused < MAX_REFUSED and (opening := _OPENING.search(text, position)):
         start = opening.start()
         try:
-            value, position = read_json_at(text, start, shallow=shallow)
+            value, position = read_json_at(text, start, careful=refused > _FEW)
             yield FoundJson(start, position, value)
         except JsonReadError as error:
             position = max(error.position, start + 1)
+            refused += 1
             yield FoundJson(start, position, error=error)
 
 
@@ -178,10 +177,13 @@ def replace_lone_surrogates(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+_FEW = 8
 _BLANK = re.compile(r"[ \t\n\r]*")
 # A bracket with what may follow it in JSON: prose is passed over at the speed of the search.
 _OPENING = re.compile(r"{(?=[ \t\n\r]*[\"}])|\[(?=[ \t\n\r]*[\]\[{\"\-0-9tfnNI])")
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_ANY_STRING = re.compile(_STRING, re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 _KEY = re.compile(rf"[ \t\n\r]*({_STRING})[ \t\n\r]*:", re.DOTALL)
 _SCALAR = re.compile(rf"{_STRING}|-?[0-9][0-9.eE+-]*|true|false|null|NaN|-?Infinity", re.DOTALL)
 _UNTERMINATED = re.compile(r'[ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*\\?\Z', re.DOTALL)
@@ -199,14 +201,23 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
     return value, end
 
 
+def _check_depth(text: str, start: int, end: int) -> None:
+    """Refuses a value, sound JSON between the two indices, that is nested too deep."""
+    depth = 0
+    for bracket in _BRACKET.findall(_ANY_STRING.sub("", text[start:end])):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_JSON_DEPTH:
+            raise _too_deep(text)
+
+
 def _value_end(text: str, position: int) -> int:
-    """Finds the end of a JSON value without recursion: the C decoder must never see a depth that it cannot take.
+    """Finds the end of a JSON value without recursion, or the place where it stops to be one.
 
     Strings and numbers are only delimited here; the decoder judges them.
 
     Raises:
-        JsonReadError: ``too_deep``, or ``syntax`` at the first character that no JSON value can have there. A text that
-            ends too early fails at its end.
+        JsonReadError: ``syntax`` at the first character that no JSON value can have there (a text that ends too early
+            fails at its end), or ``too_deep``.
     """
     closers: list[str] = []
     while True:
@@ -215,7 +226,7 @@ def _value_end(text: str, position: int) -> int:
         character = text[position : position + 1]
         if character == "{" or character == "[":
             if len(closers) == MAX_JSON_DEPTH:
-                raise JsonReadError("too_deep", position)
+                raise _too_deep(text)
             closers.append("}" if character == "{" else "]")
             position = _BLANK.match(text, position + 1).end()
             if not text.startswith(closers[-1], position):
@@ -242,6 +253,11 @@ def _value_end(text: str, position: int) -> int:
                 raise JsonReadError("syntax", position)
         else:
             return position
+
+
+def _too_deep(text: str) -> JsonReadError:
+    """The error of a value that is nested too deep: it ends the reading, since every level would be refused again."""
+    return JsonReadError("too_deep", len(text))
 
 
 def _key_end(text: str, position: int) -> int:

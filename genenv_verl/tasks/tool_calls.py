@@ -24,12 +24,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from genenv_verl.tasks.call_forms import CallError, format_calls, looks_like_call, read_calls
-from genenv_verl.tasks.json_reader import JsonReadError, is_shallow, read_json_at, repair_json, replace_lone_surrogates
+from genenv_verl.tasks.json_reader import JsonReadError, read_json_at, repair_json, replace_lone_surrogates
 from genenv_verl.tasks.schema import ToolCall
 
 __all__ = ["CallError", "ParsedResponse", "format_calls", "parse_response", "read_calls"]
 
 MAX_RESPONSE_CHARS = 65_536
+MAX_VALUES = 256  # JSON values in a row; more than the calls of any task.
 
 ResponseStatus = Literal["ok", "no_call", "malformed"]
 ParseMode = Literal["strict", "lenient"]
@@ -82,6 +83,7 @@ _BLANKS = re.compile(r"\s*")
 # What may stand before a value of a tagged block: blanks, nested opening tags, the lines of a fence.
 _BLOCK_FILLER = re.compile(r"(?:\s+|<tool_call>|```[\w-]*)*")
 _FENCE_HEAD = re.compile(r"```[\w-]*\s*")
+_JSON_START = re.compile(r"[{\[]\s*[\"'{}\[\]\-0-9tfnTFNI]")
 _LINE_ENDS = re.compile(r"[ \t\r]*(?:\n|<|\Z)")
 _NAME_KEY = re.compile(r"""["']name["']""")
 
@@ -99,7 +101,7 @@ def _read_usual(text: str) -> ParsedResponse | None:
     if head is None:
         return None
     try:
-        values, end = _read_values(text, head.end(), _BLANKS, shallow=is_shallow(text))
+        values, end = _read_values(text, head.end(), _BLANKS)
         if not values or _USUAL_TAIL.match(text, end) is None:
             return None
         calls = [call for value in values for call in read_calls(value)]
@@ -114,7 +116,6 @@ class _Reading:
     def __init__(self, text: str, *, lenient: bool):
         self.text = text
         self.lenient = lenient
-        self.shallow = is_shallow(text)
         self.next_close = -1  # Index of the first closing tag behind the last place that asked, len(text) without one.
         self._forget()
 
@@ -170,7 +171,7 @@ class _Reading:
         if not self.text.startswith(("{", "["), start) or self.tagged or any(map(str.strip, self.parts)):
             return False
         try:
-            values, end = _read_values(self.text, start, _BLANKS, shallow=self.shallow)
+            values, end = _read_values(self.text, start, _BLANKS)
         except JsonReadError:
             return False
         if end != len(self.text) or not any(map(looks_like_call, values)):
@@ -188,8 +189,12 @@ class _Reading:
     def _read_block(self, tag: re.Match[str]) -> int:
         """Reads a tagged block and returns the index at which the scan goes on."""
         text = self.text
+        if self.failure is not None:
+            # Nothing but the end of a thought can change the verdict, and the block may have been read already.
+            self.tagged = True
+            return tag.end()
         try:
-            values, end = _read_values(text, tag.end(), _BLOCK_FILLER, shallow=self.shallow)
+            values, end = _read_values(text, tag.end(), _BLOCK_FILLER)
         except JsonReadError as error:
             self.tagged = True
             start = _BLOCK_FILLER.match(text, tag.end()).end()
@@ -230,11 +235,11 @@ class _Reading:
     def _read_fence(self, tag: re.Match[str]) -> int:
         """Keeps a fence whose body begins like JSON for later: it counts only where no tagged block stands."""
         start = _FENCE_HEAD.match(self.text, tag.start()).end()
-        if not self.text.startswith(("{", "["), start):
+        if not _JSON_START.match(self.text, start):
             self.parts.append(tag.group())
             return tag.end()
         try:
-            _, end = _read_values(self.text, start, _BLANKS, shallow=self.shallow)
+            _, end = _read_values(self.text, start, _BLANKS, careful=True)
         except JsonReadError:
             end = start
         _, stop = self._until("```", end)
@@ -255,7 +260,7 @@ class _Reading:
     def _read_untagged(self, body: str) -> bool:
         """Reads JSON that no tag announces; returns whether it was an attempt at calls at all."""
         try:
-            values, end = _read_values(body, 0, _BLANKS, shallow=self.shallow)
+            values, end = _read_values(body, 0, _BLANKS, careful=True)
         except JsonReadError as error:
             attempt = _NAME_KEY.search(body) is not None
             if attempt:
@@ -294,16 +299,18 @@ class _Reading:
         self.failure = self.failure or reason
 
 
-def _read_values(text: str, position: int, filler: re.Pattern[str], *, shallow: bool) -> tuple[list[Any], int]:
+def _read_values(text: str, position: int, filler: re.Pattern[str], *, careful: bool = False) -> tuple[list[Any], int]:
     """Reads JSON objects and lists one after another, with filler around them, and returns the index behind all.
 
     Raises:
-        JsonReadError: What begins like a JSON object or list is none.
+        JsonReadError: What begins like a JSON object or list is none, or there are more than ``MAX_VALUES``.
     """
     values: list[Any] = []
     while True:
         position = filler.match(text, position).end()
         if not text.startswith(("{", "["), position):
             return values, position
-        value, position = read_json_at(text, position, shallow=shallow)
+        if len(values) == MAX_VALUES:
+            raise JsonReadError("too_many_values", position)
+        value, position = read_json_at(text, position, careful=careful)
         values.append(value)

@@ -26,6 +26,9 @@ TOOL = {"type": "function", "function": {"name": "find_bus", "parameters": PARAM
 HOSTILE = "\x1b]0;owned\x07\x1b[2J [bold red]no markup[/] \u202etxt.exe\u200b \r\x9b31m :smile:"
 
 
+LONG = " ".join(f"item {number}" for number in range(200))
+
+
 def task(task_id, goal="Find a bus for two."):
     return {"task_id": task_id, "family": "travel", "context": {"goal": goal, "tools": [TOOL]}, "gold_action": [CALL]}
 
@@ -45,10 +48,12 @@ def epoch(tmp_path):
         "weight": 1.2,
         "accepted": True,
     }
+    rejection = {"reason": "not_json", "detail": HOSTILE}
+    tries = [attempt(1.0, "yes"), attempt(0.0, "no")]
     lines = [
-        {"task_id": "a", "task": task("a"), "rejection": None, "attempts": [attempt(1.0, "yes"), attempt(0.0, "no")], **worth},
-        {"task_id": "b", "task": None, "rejection": {"reason": "not_json", "detail": HOSTILE}, "text": HOSTILE, "attempts": []},
-        {"task_id": "c", "task": task("c", HOSTILE + "x" * 1000), "rejection": None, "attempts": []},
+        {"task_id": "a", "task": task("a"), "rejection": None, "attempts": tries, **worth},
+        {"task_id": "b", "task": None, "rejection": rejection, "text": HOSTILE, "attempts": []},
+        {"task_id": "c", "task": task("c", HOSTILE + LONG), "rejection": None, "attempts": []},
     ]  # fmt: skip
     path = tmp_path / "epoch_0000.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -119,11 +124,11 @@ def test_text_from_models_cannot_steer_the_terminal(epoch, arguments):
 
 def test_long_texts_are_cut_unless_asked_for(epoch):
     def letters(*options):
-        return run("show", epoch, "--id", "c", *options).output.count("x" * 40)
+        return run("show", epoch, "--id", "c", *options).output.count("item")
 
     assert letters("--full") > letters()
-    assert "more characters, --full shows them" in run("show", epoch, "--id", "c").output.replace("\n", " ")
-    assert MAX_TEXT_CHARS < 1000
+    assert "more characters, --full shows them" in " ".join(run("show", epoch, "--id", "c").output.split())
+    assert MAX_TEXT_CHARS < len(LONG)
 
 
 def test_printable_keeps_words_of_any_script():

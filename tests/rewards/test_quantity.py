@@ -63,6 +63,9 @@ def test_the_same_quantity(one, other):
         ("2e-30", "1e-30"),
         ("5", "-5"),
         ("1.5", "15"),
+        ("5 km", "5 km away"),
+        ("0", "0x10"),
+        ("1", "1e9999"),
     ],
 )
 def test_another_quantity(one, other):
@@ -84,9 +87,8 @@ def test_another_quantity(one, other):
         "2026-05-11",
         "1, 2, 3",
         "$5 USD",
-        "5 km away",
     ]
-    + ["about 5", "1e9999", "0x10", "٣", "5" * (MAX_QUANTITY_CHARS + 1)],
+    + ["about 5", "٣", "5" * (MAX_QUANTITY_CHARS + 1)],
 )
 def test_what_is_no_quantity(text):
     assert read_quantity(text) is None

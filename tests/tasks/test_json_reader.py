@@ -26,6 +26,7 @@ from genenv_verl.tasks.json_reader import (
     JsonReadError,
     find_json_values,
     read_json,
+    read_json_at,
     repair_json,
     replace_lone_surrogates,
     scan_json,
@@ -108,12 +109,22 @@ def test_never_raises_anything_else_and_never_reads_what_json_refuses(text):
 
 @FEW
 @given(JSON_LIKE)
-def test_the_shortcut_for_shallow_text_changes_nothing(text):
-    # Enough closed brackets behind the text switch the shortcut off.
-    deep = text + " " + "[]" * (MAX_JSON_DEPTH + 1)
-    shallow_way = [(f.start, f.value) for f in scan_json(text) if f.error is None]
-    careful_way = [(f.start, f.value) for f in scan_json(deep) if f.error is None and f.end <= len(text)]
-    assert shallow_way == careful_way[: len(shallow_way)]
+def test_the_careful_way_reads_the_same(text):
+    for start in range(len(text)):
+        outcomes = []
+        for careful in (False, True):
+            try:
+                outcomes.append(read_json_at(text, start, careful=careful))
+            except JsonReadError as error:
+                outcomes.append((error.reason, error.position))
+        assert repr(outcomes[0]) == repr(outcomes[1])
+
+
+@pytest.mark.parametrize("depth", [MAX_JSON_DEPTH + 1, 500, 2_000, 20_000])
+@pytest.mark.parametrize("leaf", ["1", '"]"', '"é"', "é", ""])
+def test_a_value_that_is_too_deep_ends_the_reading(depth, leaf):
+    text = ' {"b": 2}' + "[" * depth + leaf + "]" * depth + ' {"a": 1}'
+    assert [found.value or found.error.reason for found in scan_json(text)] == [{"b": 2}, "too_deep"]
 
 
 def test_A21_surrogate_pairs_join_and_lone_halves_are_replaced():
