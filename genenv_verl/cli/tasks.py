@@ -28,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from genenv_verl.report.task_text import describe_task, printable
+from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.inspection import InspectedTask, inspect_tasks
 from genenv_verl.tasks.records import TaskFileError
 
@@ -100,7 +101,7 @@ def show(
 
 def _inspected(file: Path) -> Iterator[InspectedTask]:
     try:
-        yield from inspect_tasks(file)
+        yield from inspect_tasks(file, is_solved)
     except TaskFileError as error:
         typer.echo(f"genenv: {printable(str(error))}", err=True)
         raise typer.Exit(2) from None

@@ -15,12 +15,11 @@
 
 from __future__ import annotations
 
-from genenv_verl.rewards.agent_reward import score_response
-from genenv_verl.rewards.matching import MatchMode
+from genenv_verl.rewards.agent_reward import PAPER_SCORING, Scoring, score_response
 from genenv_verl.tasks.schema import Task
 
 
-def is_solved(task: Task, response: str, *, match_mode: MatchMode = "strict") -> bool | None:
+def is_solved(task: Task, response: str, *, scoring: Scoring = PAPER_SCORING) -> bool | None:
     """Whether R_agent of a response reaches the task's threshold; None if the response cannot be scored."""
-    score = score_response(response, task.ground_truth(), task.context.tools, match_mode=match_mode)
+    score = score_response(response, task.ground_truth(), task.context.tools, scoring=scoring)
     return score.success if score.scored else None

@@ -24,12 +24,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from genenv_verl.tasks.generation import Rejection
 from genenv_verl.tasks.records import RecordError, scan_records, task_of
 from genenv_verl.tasks.schema import Task
+from genenv_verl.tasks.self_test import Solves
 from genenv_verl.tasks.validity import RULES, Candidate, ValidityFilter
 
 # Rules that compare with a run: its pools, its seeds, its sandbox. The others say whether a task is sound in itself.
-_RULES_OF_A_RUN = ("duplicate", "near_duplicate", "contaminated", "checker", "reference_undiscriminating")
+_RULES_OF_A_RUN = ("duplicate", "near_duplicate", "contaminated", "checker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class InspectedTask:
         return self.task.task_id if self.task else self.generation.get("task_id")
 
 
-def inspect_tasks(path: str | Path) -> Iterator[InspectedTask]:
+def inspect_tasks(path: str | Path, solves: Solves) -> Iterator[InspectedTask]:
     """Reads a file line by line; whatever stands in a line, it is reported and the next is read.
 
     A task is checked against the schema and against the validity rules that need no run: no tokenizer, no pool, no
@@ -64,13 +66,14 @@ def inspect_tasks(path: str | Path) -> Iterator[InspectedTask]:
 
     Args:
         path: ``.jsonl``, ``.json`` or ``.parquet``, see ``scan_records``.
+        solves: R_agent, for the rule that tries a task's gold and wrong answers.
 
     Raises:
         TaskFileError: The file cannot be read at all.
     """
     rows_of: dict[str, int] = {}
     for row, record in scan_records(path):
-        inspected = _inspect(row, record)
+        inspected = _inspect(row, record, solves)
         if inspected.task is not None:
             earlier = rows_of.setdefault(inspected.task.task_id, row)
             if earlier != row and inspected.reason is None:
@@ -79,7 +82,7 @@ def inspect_tasks(path: str | Path) -> Iterator[InspectedTask]:
         yield inspected
 
 
-def _inspect(row: int, record: Any) -> InspectedTask:
+def _inspect(row: int, record: Any, solves: Solves) -> InspectedTask:
     if isinstance(record, RecordError):
         return InspectedTask(row, None, record.reason, str(record))
     generation: Mapping[str, Any] = {}
@@ -95,22 +98,24 @@ def _inspect(row: int, record: Any) -> InspectedTask:
         task = task_of(record)
     except RecordError as error:
         return InspectedTask(row, None, error.reason, str(error), generation)
-    return InspectedTask(row, task, *_complaint(task), generation)
+    return InspectedTask(row, task, *_complaint(task, solves), generation)
 
 
-def _complaint(task: Task) -> tuple[str | None, str]:
+def _complaint(task: Task, solves: Solves) -> tuple[str | None, str]:
     """The first validity rule that a task breaks by itself, and what is wrong."""
-    candidate = Candidate(task, task, _NO_LIMITS)
+    no_limits = ValidityFilter(
+        max_prompt_tokens=0,
+        max_response_tokens=0,
+        count_prompt_tokens=lambda task: 0,
+        count_response_tokens=lambda text: 0,
+        seen=frozenset(),
+        solves=solves,
+    )
+    candidate = Candidate(task, task, no_limits)
     for reason, complaint_about in RULES.items():
-        if not reason.startswith(_RULES_OF_A_RUN) and (detail := complaint_about(candidate)) is not None:
-            return reason, detail
+        complaint = None if reason.startswith(_RULES_OF_A_RUN) else complaint_about(candidate)
+        if isinstance(complaint, Rejection):
+            return complaint.reason, complaint.detail
+        if complaint is not None:
+            return reason, complaint
     return None, ""
-
-
-_NO_LIMITS = ValidityFilter(
-    max_prompt_tokens=0,
-    max_response_tokens=0,
-    count_prompt_tokens=lambda task: 0,
-    count_response_tokens=lambda text: 0,
-    seen=frozenset(),
-)

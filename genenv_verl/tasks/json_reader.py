@@ -83,6 +83,11 @@ def read_json(text: str, *, max_chars: int = MAX_JSON_CHARS) -> Any:
     return value
 
 
+def is_shallow(text: str, start: int = 0, end: int | None = None) -> bool:
+    """Whether no value in a text can be nested too deep, because the text has too few brackets for that."""
+    return text.count("{", start, end) + text.count("[", start, end) <= MAX_JSON_DEPTH
+
+
 def read_json_at(text: str, start: int, *, careful: bool = False) -> tuple[Any, int]:
     """Reads the JSON value that begins at ``start`` and returns it with the index behind it.
 
@@ -104,7 +109,7 @@ def read_json_at(text: str, start: int, *, careful: bool = False) -> tuple[Any, 
         raise JsonReadError("syntax", end or _value_end(text, start)) from None
     except RecursionError:  # The decoder's own guard, some hundred levels down.
         raise _too_deep(text) from None
-    if text.count("{", start, end) + text.count("[", start, end) > MAX_JSON_DEPTH:
+    if not is_shallow(text, start, end):
         _check_depth(text, start, end)
     return value, end
 

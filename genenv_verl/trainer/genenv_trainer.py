@@ -50,6 +50,7 @@ from verl.utils.dataset.rl_dataset import collate_fn
 from genenv_verl.config.environment import environment_config
 from genenv_verl.config.settings import read_settings
 from genenv_verl.curriculum.epochs import epoch_of_step
+from genenv_verl.rewards.agent_reward import Scoring
 from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
 from genenv_verl.tasks.sandbox.backends import shared_backend
@@ -145,16 +146,11 @@ class GenEnvTrainer(PPOTrainerSync):
             count_prompt_tokens=count_prompt_tokens,
             count_response_tokens=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
             seen=seen,
-            solves=functools.partial(is_solved, match_mode=self._match_mode()),
+            solves=functools.partial(is_solved, scoring=Scoring(**self.settings.reward.model_dump())),
             checkers=shared_backend(self.settings.sandbox),
             control_tokens=frozenset(tokenizer.all_special_tokens)
             | {token.content for token in tokenizer.added_tokens_decoder.values() if token.special},
         )
-
-    def _match_mode(self) -> str:
-        """How R_agent compares calls, as ``compute_score`` is told: the gold is tried with the same."""
-        options = self.config.reward.custom_reward_function.get("reward_kwargs") or {}
-        return options.get("match_mode", "strict")
 
     def _setup(self):
         if not self.settings.has_environment:

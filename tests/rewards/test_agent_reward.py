@@ -17,7 +17,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -241,11 +241,13 @@ def test_any_response_gets_a_score_in_range(response, mode):
         assert (score.reason == "correct") is score.success
 
 
+@settings(max_examples=40)
 @given(GOLD)
 def test_the_gold_written_in_tags_scores_1(gold):
     assert score_response(written(*gold), calls(*gold)) == Score(1.0, True, True, "correct")
 
 
+@settings(max_examples=40)
 @given(GOLD, st.data())
 def test_a_changed_argument_scores_0(gold, data):
     name = data.draw(KEYS)

@@ -16,7 +16,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genenv_verl.rewards.assignment import best_assignment
@@ -230,6 +230,7 @@ def test_mismatch_is_named(predicted, reason):
     assert mismatch_reason(predicted=[call(name) for name in predicted], gold=gold) == reason
 
 
+@settings(max_examples=40)
 @given(CALLS, CALLS, st.sampled_from(["strict", "subset", "soft"]))
 def test_score_is_in_range_and_the_gold_itself_earns_1(predicted, gold, mode):
     assert 0.0 <= match_calls(predicted=predicted, gold=gold, mode=mode) <= 1.0
@@ -256,6 +257,7 @@ def testbest_assignment_is_the_best_of_all(scores):
     assert best_assignment(transposed) == pytest.approx(best)
 
 
+@settings(max_examples=40)
 @given(CALLS, CALLS)
 def test_modes_are_ordered(predicted, gold):
     strict = match_calls(predicted=predicted, gold=gold)

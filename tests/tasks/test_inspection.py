@@ -15,6 +15,7 @@ import json
 
 import pytest
 
+from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.inspection import inspect_tasks
 from genenv_verl.tasks.records import TaskFileError, to_verl_row
 from genenv_verl.tasks.schema import Task
@@ -42,7 +43,7 @@ def generation(record=None, reason=None, **fields):
 def reasons(path, *lines):
     texts = (line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
     path.write_bytes(b"\n".join(texts))
-    return [(inspected.row, inspected.reason) for inspected in inspect_tasks(path)]
+    return [(inspected.row, inspected.reason) for inspected in inspect_tasks(path, is_solved)]
 
 
 def test_each_line_has_its_reason(tmp_path):
@@ -93,7 +94,7 @@ def test_the_lines_of_an_epoch_keep_their_rejections(tmp_path):
         generation({"task_id": "c"}),
     )
     assert found == [(1, None), (2, "not_json"), (3, "schema"), (4, "schema")]
-    first, second, *_ = inspect_tasks(path)
+    first, second, *_ = inspect_tasks(path, is_solved)
     assert (first.task_id, first.generation["p_hat"]) == ("a", 1.0)
     assert (second.task_id, second.detail, second.generation["text"]) == ("b", "why", "I'm sorry")
 
@@ -101,4 +102,4 @@ def test_the_lines_of_an_epoch_keep_their_rejections(tmp_path):
 @pytest.mark.parametrize("name", ["missing.jsonl", "missing.parquet", "tasks.txt"])
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
     with pytest.raises(TaskFileError, match=name):
-        list(inspect_tasks(tmp_path / name))
+        list(inspect_tasks(tmp_path / name, is_solved))
