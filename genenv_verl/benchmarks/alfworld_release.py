@@ -16,7 +16,9 @@
 from __future__ import annotations
 
 import json
+import lzma
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -117,7 +119,7 @@ def _archived_games(path: Path, only: str | None = None) -> dict[str, tuple[dict
                 if known is None or not member.isfile() or not _is_kept(record_id) or only not in (None, record_id):
                     continue
                 known[record_id] = _parse(archive.extractfile(member).read(), f"{path}: {name}")
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error) as error:
         raise ReleaseError(f"{path} is damaged ({error}); {DOWNLOAD}") from error
     if missing := next((record_id for record_id in games if record_id not in trajectories), None):
         raise ReleaseError(f"{path}: {missing} has no {TRAJECTORY_FILE}; {DOWNLOAD}")

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import functools
+import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -138,7 +139,7 @@ def read_database(folder: str) -> Database:
             kilometres=_kilometres(paths["distances"]),
             states=_states(paths["states"]),
         )
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:
         raise ReleaseError(f"the database in {folder} is damaged ({error}); download {DOWNLOAD} again") from error
 
 

@@ -15,6 +15,7 @@
 import io
 import json
 import os
+import random
 import tarfile
 from pathlib import Path
 
@@ -187,6 +188,22 @@ def test_a_damaged_file_is_named_with_what_to_download(alfworld, tmp_path, name,
     with pytest.raises(ReleaseError, match=message) as error:
         alfworld.load(tmp_path)
     assert "alfworld-download" in str(error.value)
+
+
+def test_a_damaged_archive(alfworld, tmp_path):
+    content = json.dumps(game()).encode() + random.Random(0).randbytes(50_000)
+    path = tmp_path / "json_2.1.1.tar.xz"
+    with tarfile.open(path, "w:xz") as archive:
+        for name in ("a", f"json_2.1.1/{MUG}/game.tw-pddl"):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 0xFF
+    for damaged in (whole, whole[: len(whole) // 3]):
+        path.write_bytes(damaged)
+        with pytest.raises(ReleaseError, match=f"{path.name}.* is damaged"):
+            alfworld.load(tmp_path)
 
 
 def test_an_archive_without_a_trajectory(alfworld, tmp_path):

@@ -12,8 +12,10 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
+import gzip
 import json
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -463,9 +465,17 @@ def test_a_broken_release_names_the_file(planner, tmp_path, name, text, message)
         planner.load(tmp_path)
 
 
-def test_a_damaged_table_names_the_database(planner, tmp_path):
+@pytest.mark.parametrize("damage", ["columns", "cut", "flipped"])
+def test_a_damaged_table_names_the_database(planner, tmp_path, damage):
     record = planner.load(write_release(tmp_path))[0]
-    (Path(record.data["database"]) / "attractions/attractions.csv").write_text("Name\nOld Tower\n")
+    path = Path(record.data["database"]) / "attractions/attractions.csv"
+    if damage == "columns":
+        path.write_text("Name\nOld Tower\n")
+    else:
+        packed = bytearray(gzip.compress(random.Random(0).randbytes(3_000)))
+        packed[1_000] ^= 0xFF
+        path.unlink()
+        path.with_name("attractions.csv.gz").write_bytes(packed[:1_500] if damage == "cut" else packed)
     with pytest.raises(ReleaseError, match="database in .* is damaged"):
         planner.score(record, {"plan": GOLD})
 
