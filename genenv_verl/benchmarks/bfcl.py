@@ -162,7 +162,7 @@ def _record(entry: Mapping[str, Any], docs: Mapping[str, list[dict[str, Any]]], 
     names = {function["name"]: list(function["parameters"]["properties"]) for function in functions}
     try:
         question = [[Message.model_validate(message).model_dump() for message in turn] for turn in entry["question"]]
-        if len(question) != len(gold) or not all(turn and turn[-1]["role"] == "user" for turn in question):
+        if len(question) != len(gold) or not all(map(_ends_with_a_request, question)):
             raise ValueError(f"{len(question)} turns of a user, {len(gold)} of gold")
         for call in (call for turn in gold for call in turn):
             read_call_string(call, names)
@@ -176,6 +176,10 @@ def _record(entry: Mapping[str, Any], docs: Mapping[str, list[dict[str, Any]]], 
         "functions": functions,
     }
     return Record(entry["id"], CATEGORY, data)
+
+
+def _ends_with_a_request(turn: Sequence[Mapping[str, str]]) -> bool:
+    return bool(turn) and turn[-1]["role"] == "user" and turn[-1]["content"] != ""
 
 
 def _tool_docs(folder: Path, entries: Iterable[Mapping[str, Any]], path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -243,3 +247,5 @@ def _backends() -> Jail:
         return Jail(PROGRAM, LIMITS)
     except JailUnavailable as unavailable:
         raise ScorerUnavailable(f"bfcl runs text of models: {unavailable}") from None
+    except ImportError as incomplete:
+        raise ScorerUnavailable(f"bfcl-eval is incomplete ({incomplete}): pip install 'genenv_verl[bfcl]'") from None

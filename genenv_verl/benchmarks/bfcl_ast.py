@@ -103,18 +103,39 @@ class BfclAst(Benchmark):
 
 def _record(entry: Mapping[str, Any], category: str, path: Path) -> Record:
     try:
-        data = {
-            "question": [Message.model_validate(message).model_dump() for message in entry["question"][0]],
-            "functions": entry["function"],
-            "answers": entry["ground_truth"],
-        }
-        sound = all(each["name"] and each["parameters"] for each in entry["function"])
-        sound = sound and data["question"][-1]["role"] == "user"
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ReleaseError(f"{path}: {entry['id']} is damaged ({error!r}); needed is {DOWNLOAD}") from None
-    if not sound or len(entry["question"]) != 1:
-        raise ReleaseError(f"{path}: {entry['id']} is no single turn of a user; needed is {DOWNLOAD}")
+        (turn,) = entry["question"]
+        question = [Message.model_validate(message).model_dump() for message in turn]
+    except (ValueError, TypeError) as error:
+        raise ReleaseError(f"{path}: {entry['id']} is no single turn ({error}); needed is {DOWNLOAD}") from None
+    data = {"question": question, "functions": entry["function"], "answers": entry["ground_truth"]}
+    if problem := _problem(**data):
+        raise ReleaseError(f"{path}: {entry['id']} or its answer is damaged ({problem}); needed is {DOWNLOAD}")
     return Record(entry["id"], category, data)
+
+
+def _problem(question: list[dict[str, str]], functions: list[Any], answers: list[Any]) -> str | None:
+    """What keeps an entry from being a task, or None."""
+    if not question or question[-1]["role"] != "user" or not question[-1]["content"]:
+        return "its last message is no request of a user"
+    if not functions or not all(_is_documented(function) for function in functions):
+        return "a function lacks its name or parameters"
+    if not answers or not all(_is_answer(answer) for answer in answers):
+        return "an answer is no function with its arguments"
+    return None
+
+
+def _is_documented(function: Any) -> bool:
+    return (
+        isinstance(function, dict)
+        and isinstance(function.get("name"), str)
+        and function["name"] != ""
+        and isinstance(function.get("description", ""), str)
+        and isinstance(function.get("parameters"), dict)
+    )
+
+
+def _is_answer(answer: Any) -> bool:
+    return isinstance(answer, dict) and len(answer) == 1 and all(isinstance(each, dict) for each in answer.values())
 
 
 def _answers(record: Record) -> list[tuple[str, Mapping[str, Any]]]:

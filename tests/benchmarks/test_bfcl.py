@@ -34,8 +34,8 @@ needs_backends = pytest.mark.skipif(
 needs_data = pytest.mark.skipif(not DATA, reason="GENENV_BENCHMARK_DATA is not set")
 # Of the 2,111 published verdicts, how many the scorer deliberately says otherwise.
 DELIBERATE_DIFFERENCES = 0
-# Every ninth published verdict, so that each kind of corruption is met: all of them take half a minute.
-STRIDE = 9
+# Every fifteenth published verdict, so that most kinds of corruption are met; perf/bfcl_gold_turns.py compares them all.
+STRIDE = 15
 
 FILES = {"root": {"home": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}
 TURNS = [
@@ -208,15 +208,20 @@ def test_b05_a_call_without_a_reply_is_told_apart_from_a_wrong_answer(record, ja
     assert get_benchmark("bfcl").score(record, {"turn": 0, "model_output": ""}).reason == "timeout"
 
 
-def test_nothing_is_scored_without_isolation_or_backends(record, monkeypatch):
+@pytest.mark.parametrize("fault", [JailUnavailable("no namespaces here"), ImportError("no mpmath here")])
+def test_nothing_is_scored_without_isolation(record, monkeypatch, fault):
     def refuse(*arguments):
-        raise JailUnavailable("no namespaces here")
+        raise fault
 
     module._backends.cache_clear()
     monkeypatch.setattr(module, "Jail", refuse)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    with pytest.raises(ScorerUnavailable, match="no namespaces here"):
+    with pytest.raises(ScorerUnavailable, match=str(fault)):
         get_benchmark("bfcl").score(record, {"turn": 0, "model_output": ""})
+
+
+def test_nothing_is_scored_without_bfcl_eval(record, monkeypatch):
+    module._backends.cache_clear()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ScorerUnavailable, match="genenv_verl\\[bfcl\\]"):
         get_benchmark("bfcl").score(record, {"turn": 0, "model_output": ""})

@@ -279,6 +279,14 @@ def test_a_broken_release_names_the_file_and_what_to_download(tmp_path, file, te
     assert str(path) in str(error.value) and "bfcl-eval" in str(error.value)
 
 
+@pytest.mark.parametrize("answers", ["[]", '["f"]', '[{"f": 1}]', "[{}]"])
+def test_an_answer_that_is_none_names_the_record(tmp_path, answers):
+    path = write_sample(tmp_path) / "ast_samples" / "possible_answer_multiple.first30.json"
+    path.write_text(f'{{"id": "multiple_0", "ground_truth": {answers}}}')
+    with pytest.raises(ReleaseError, match="multiple_0 or its answer is damaged .an answer is no function"):
+        get_benchmark("bfcl_ast").load(tmp_path)
+
+
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(ReleaseError, match="nowhere"):
         get_benchmark("bfcl_ast").load(tmp_path / "nowhere")
