@@ -50,6 +50,10 @@ from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss
 logger = logging.getLogger(__name__)
 
 
+class ServerDied(RuntimeError):
+    """A rollout server of the environment is gone for good."""
+
+
 @dataclass(frozen=True)
 class Written:
     """What came back for one request: ids as sampled; without any, ``problem`` says why."""
@@ -139,8 +143,11 @@ class EnvironmentPolicy:
     def write(self, requests: Sequence[Request], description: str) -> list[Written]:
         """Samples one task instance for each request, with a progress bar.
 
-        A request whose prompt leaves no room, or whose server fails, yields an empty ``Written``: the epoch goes on
-        without it and it is counted.
+        A request whose prompt leaves no room, or that the server refuses, yields an empty ``Written``: the epoch goes
+        on without it and it is counted.
+
+        Raises:
+            ServerDied: It will never write again, and an epoch without tasks would look like a bad environment.
         """
 
         async def sample_all() -> list[Written]:
@@ -180,6 +187,11 @@ class EnvironmentPolicy:
         try:
             output = await self._client.generate(uuid.uuid4().hex, prompt_ids=prompt_ids, sampling_params=sampling)
         except (ray.exceptions.RayError, ValueError, RuntimeError) as error:
+            if isinstance(error, ray.exceptions.RayActorError) or "EngineDeadError" in str(error):
+                raise ServerDied(
+                    f"a rollout server of the environment has died while it wrote {request.task_id}; "
+                    "the same command continues the run from its last checkpoint"
+                ) from error
             logger.warning("genenv: no task for %s: %s: %.300s", request.task_id, type(error).__name__, error)
             return Written(prompt_ids, [], "", False, 0, problem="server_error")
         response_ids = list(output.token_ids)

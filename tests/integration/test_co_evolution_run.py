@@ -145,8 +145,8 @@ def test_a_rollout_server_that_dies_ends_the_run_and_nothing_is_lost(start):
     job.wait_for("epoch 0: writing tasks")
     engines = [process for process in job.processes() if "EngineCore" in " ".join(process.cmdline())]
     assert len(engines) == 2, "one server for each player"
-    for process in engines:
-        process.kill()
+    # one of them is enough, whosever it is: the environment's death must not pass for an epoch without valid tasks
+    random.choice(engines).kill()
     assert job.wait(300) != 0
     for name in ("d_train", "d_env"):
         for record in Pool(job.run / "genenv" / name, name):

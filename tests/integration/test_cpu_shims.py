@@ -117,6 +117,23 @@ def test_vllm_frees_the_weights_that_the_next_sync_needs():
     assert "weights 4096" not in without.stdout
 
 
+def test_a_seeded_request_cannot_have_its_prompt_cut(world):
+    """Why genenv_cpu.yaml switches chunked prefill off: the second prompt finds room for a part of it."""
+    code = """
+        import verl
+        from vllm import LLM, SamplingParams
+        llm = LLM({model!r}, dtype="float32", enforce_eager=True, max_model_len=128, max_num_batched_tokens=128,
+                  kv_cache_memory_bytes=1 << 26, enable_chunked_prefill={chunked})
+        prompts = [{{"prompt_token_ids": [5 + place] * 100}} for place in range(2)]
+        answers = llm.generate(prompts, [SamplingParams(max_tokens=4, seed=place) for place in range(2)])
+        print("answers", len(answers))
+    """
+    in_process = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    assert "answers 2" in works(code.format(model=str(world / "agent"), chunked=False), **in_process)
+    cut = run(code.format(model=str(world / "agent"), chunked=True), **in_process)
+    assert cut.returncode != 0 and "CPU Generator does not use offset" in cut.stderr
+
+
 def test_nothing_of_it_is_loaded_without_the_variable():
     code = """
         import sys, os, verl
