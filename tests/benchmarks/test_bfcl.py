@@ -34,7 +34,7 @@ needs_backends = pytest.mark.skipif(
 needs_data = pytest.mark.skipif(not DATA, reason="GENENV_BENCHMARK_DATA is not set")
 # Of the 2,111 published verdicts, how many the scorer deliberately says otherwise.
 DELIBERATE_DIFFERENCES = 0
-# Every fifteenth published verdict, so that most kinds of corruption are met; perf/bfcl_gold_turns.py compares them all.
+# Every fifteenth published verdict: most kinds of corruption are met. perf/bfcl_gold_turns.py compares them all.
 STRIDE = 15
 
 FILES = {"root": {"home": {"type": "directory", "contents": {"a.txt": {"type": "file", "content": "x"}}}}}

@@ -18,7 +18,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from genenv_verl.benchmarks import get_benchmark
@@ -176,6 +176,7 @@ TEXTS = st.text(alphabet="kvs ")
 LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | TEXTS
 
 
+@settings(max_examples=40)
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=8))
 def test_no_value_raises_anything(value):
     for declared in ("integer", "float", "string", "dict", array("string"), array("dict")):
