@@ -3,7 +3,7 @@
 #                               bash tests/run.sh unit     (the plain-Python layers, seconds after set-up)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-EXTRAS=cpu,dev
+EXTRAS=cpu,dev,bfcl
 source examples/setup_cpu.sh
 
 "$PY" -m ruff check .
