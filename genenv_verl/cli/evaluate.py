@@ -119,11 +119,14 @@ def _run(plan: Plan) -> None:
 
     try:
         check_plan(plan)
-        chosen = {name: choose(plan, name) for name in plan.benchmarks}
+        chosen = {}
+        for name in plan.benchmarks:
+            typer.echo(f"genenv: reading {name}", err=True)
+            chosen[name] = choose(plan, name)
         counts = {name: len(part.steps) for name, part in chosen.items()}
         with sigterm_like_ctrl_c(), EvaluationProgress(counts) as progress:
             results = progress.run(run_plan(plan, chosen, progress.watch))
-    except (PlanError, ReleaseError, CorpusError, ModelFolderError, ResultError, CacheInUse) as error:
+    except (PlanError, ReleaseError, CorpusError, ModelFolderError, ResultError, CacheInUse, OSError) as error:
         raise SystemExit(f"genenv: {error}") from None
     except (EndpointError, ServerError, ScorerUnavailable) as error:
         raise SystemExit(f"genenv: {error}\ngenenv: the same command continues from {plan.out}") from None

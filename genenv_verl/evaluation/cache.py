@@ -18,11 +18,15 @@ A line counts once it ends with a newline. What a kill left of a last line is cu
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
+
+logger = logging.getLogger(__name__)
 
 
 class CacheInUse(RuntimeError):
@@ -49,9 +53,14 @@ class AnswerCache:
             raise CacheInUse(
                 f"{path}: another evaluation is writing here; wait for it or choose another --out"
             ) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):  # a file system without locks
+                raise
         self._answers: dict[str, dict[str, Any]] = {}
         self.damaged_lines = 0
         self._read(path)
+        if self.damaged_lines:
+            logger.warning("%s: %d damaged lines are passed over", path, self.damaged_lines)
 
     def __enter__(self) -> AnswerCache:
         return self
@@ -70,7 +79,7 @@ class AnswerCache:
         """Adds an answer; a key that is there already keeps its first answer, so that repeated runs agree."""
         if key in self._answers:
             return
-        line = json.dumps({"key": key, "answer": answer}, ensure_ascii=False).encode() + b"\n"
+        line = json.dumps({"key": key, "answer": answer}).encode() + b"\n"
         while line:
             line = line[os.write(self._file, line) :]
         self._answers[key] = answer

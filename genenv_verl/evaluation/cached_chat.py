@@ -57,7 +57,6 @@ class CachedChat:
         self.model = model
         self.model_id = model_id
         self.decoding = decoding
-        self.from_cache = 0
         self.served_models: set[str] = set()
         self._max_model_len = max_model_len
         self._count_tokens = count_tokens
@@ -74,8 +73,8 @@ class CachedChat:
         decoding = self._fitting(messages)
         key = completion_key(self.model_id, messages, decoding)
         async with self._locks[key]:
-            if (record := self._cache.get(key)) is not None:
-                self.from_cache += 1
+            record = self._cache.get(key)
+            if record is not None and isinstance(record.get("content"), str):
                 completion = Completion.from_record(record)
             else:
                 completion = await ask(await self._endpoint.client(), self.model, messages, decoding)

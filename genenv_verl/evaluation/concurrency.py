@@ -16,13 +16,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-async def for_each(items: Iterable[T], work: Callable[[T], Awaitable[None]], concurrency: int) -> None:
+async def for_each(items: Sequence[T], work: Callable[[T], Awaitable[None]], concurrency: int) -> None:
     """Does the work on every item, at most ``concurrency`` at a time. The first exception ends all."""
     waiting = iter(items)
 
@@ -30,7 +30,7 @@ async def for_each(items: Iterable[T], work: Callable[[T], Awaitable[None]], con
         for item in waiting:
             await work(item)
 
-    workers = [asyncio.create_task(worker()) for _ in range(concurrency)]
+    workers = [asyncio.create_task(worker()) for _ in range(min(concurrency, len(items)))]
     try:
         await asyncio.gather(*workers)
     finally:

@@ -33,6 +33,7 @@ class LazyEndpoint:
     def __init__(self, open_client: Callable[[], AbstractAsyncContextManager[JsonClient]]):
         self._open_client = open_client
         self._client: JsonClient | None = None
+        self._failure: Exception | None = None
         self._lock = asyncio.Lock()
         self._stack = AsyncExitStack()
 
@@ -45,8 +46,14 @@ class LazyEndpoint:
     async def client(self) -> JsonClient:
         """The client, opened by the first who asks (EndpointError and ServerError of the opening)."""
         async with self._lock:
+            if self._failure is not None:
+                raise self._failure  # who waited must not start another server
             if self._client is None:
-                self._client = await self._stack.enter_async_context(self._open_client())
+                try:
+                    self._client = await self._stack.enter_async_context(self._open_client())
+                except Exception as failure:
+                    self._failure = failure
+                    raise
         return self._client
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ import httpx
 
 from genenv_verl.evaluation.backoff import Backoff, retry_after_s
 
-MAX_BODY_BYTES = 8 * 2**20
+MAX_BODY_BYTES = 2 * 2**20
 """4,096 tokens are some 20 kB: what is longer by far is no answer."""
 
 _RETRIED_BELOW_500 = frozenset({408, 409, 425, 429})
@@ -118,7 +119,6 @@ class JsonClient:
         backoff: Backoff = Backoff(),  # noqa: B008  (frozen)
     ):
         self.base_url = base_url
-        self.tries = 0
         self._secret = secret if secret and len(secret) >= 8 else None
         self._timeout_s = timeout_s
         self._backoff = backoff
@@ -178,7 +178,7 @@ class JsonClient:
         failed_tries = 0
         while True:
             while (pause_s := self._resume_at - time.monotonic()) > 0:
-                await asyncio.sleep(pause_s)
+                await asyncio.sleep(pause_s + random.uniform(0.0, self._backoff.first_s))  # not all at once
             try:
                 return read(await self._try("POST", path, body))
             except UnreadableAnswer as error:
@@ -193,7 +193,6 @@ class JsonClient:
             await asyncio.sleep(self._backoff.wait_s(failed_tries))
 
     async def _try(self, method: str, path: str, body: Any) -> Any:
-        self.tries += 1
         try:
             return await asyncio.wait_for(self._exchange(method, path, body), self._timeout_s)
         except (asyncio.TimeoutError, httpx.TimeoutException):
@@ -210,7 +209,7 @@ class JsonClient:
                     raise RequestFailed("too_large", f"the answer is longer than {MAX_BODY_BYTES:,} bytes")
         text = self._clean(content.decode("utf-8", errors="replace"))
         if response.status_code != 200:
-            self._refuse(method, response, path, " ".join(text[:500].split()))
+            self._refuse(method, response, path, _one_line(text[:500]))
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
@@ -228,3 +227,8 @@ class JsonClient:
 
     def _clean(self, text: str) -> str:
         return text.replace(self._secret, "[key]") if self._secret else text
+
+
+def _one_line(text: str) -> str:
+    """A server's words without line breaks, and without what would steer a terminal."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -95,6 +95,8 @@ def check_plan(plan: Plan) -> None:
     """PlanError on the first option that cannot work."""
     if plan.model is None and plan.base_url is None:
         raise PlanError("give --model (a folder or hub name, for a local vLLM server) or --base-url (an endpoint)")
+    if plan.base_url is None and plan.model.startswith(("/", ".", "~")) and not Path(plan.model).is_dir():
+        raise PlanError(f"--model {plan.model}: there is no such folder")
     if plan.base_url is not None and plan.server_arguments:
         raise PlanError("--server-arg is for a server that is started here; with --base-url there is none")
     if not plan.benchmarks:

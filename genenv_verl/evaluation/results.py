@@ -142,7 +142,7 @@ def write_result(folder: Path, result: Mapping[str, Any], lines: Sequence[Mappin
 def write_text(path: Path, text: str) -> None:
     """Writes a file that appears whole or not at all."""
     unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_text(text, encoding="utf-8")
+    unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")  # a lone surrogate is JSON's own escape
     os.replace(unfinished, path)
 
 
@@ -185,7 +185,7 @@ def read_answer_lines(folder: Path) -> dict[str, dict[str, Any]]:
     """The lines of a benchmark's folder by step (ResultError if they cannot be read)."""
     path = folder / ANSWERS_FILE
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
         return {line["id"]: line for line in lines}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultError(f"{path} is missing or damaged ({error}): evaluate again") from None

@@ -217,6 +217,7 @@ def test_one_folder_is_one_model(serve, bamboogle, tmp_path):
         (["--option", "bfcl.history=none"], "--option for bfcl, which --benchmarks does not name"),
         (["--option", "bamboogle.rounds=3"], "--option for bamboogle:"),
         (["--option", "bamboogle.max_rounds=0", "--search", "x.jsonl"], "max_rounds is 0"),
+        (["--out", "/dev/null/x"], "/dev/null/x"),
         (["--extra-body", "[1]"], "no JSON object"),
         (["--extra-body", '{"messages": []}'], "messages is not yours to set"),
         (["--server-arg", "--x"], "--server-arg is for a server that is started here"),
@@ -232,6 +233,8 @@ def test_an_option_that_cannot_work_is_refused_before_anything_is_asked(serve, b
 def test_neither_model_nor_endpoint(tmp_path):
     done = CliRunner().invoke(app, ["evaluate", "--out", str(tmp_path)])
     assert done.exit_code == 1 and "give --model" in done.output
+    done = CliRunner().invoke(app, ["evaluate", "--out", str(tmp_path), "--model", "./nowhere"])
+    assert done.exit_code == 1 and "--model ./nowhere: there is no such folder" in done.output
 
 
 def test_bamboogle_with_search_and_judge(serve, bamboogle, tmp_path, monkeypatch):
@@ -326,7 +329,7 @@ def test_a_scorer_that_breaks_is_named_and_no_fault_of_the_model(serve, bamboogl
 def test_tables_and_comparisons_of_two_runs(serve, bamboogle, tmp_path):
     server = serve(right_if_even(serve))
     evaluate(server.url, bamboogle, tmp_path / "half")
-    server.reply = lambda body, n: serve.completion(f"<response>Name{number_of(body)}</response>")
+    server.reply = lambda body, n: serve.completion(f"\u2028\x85\ud800<response>Name{number_of(body)}</response>")
     evaluate(server.url, bamboogle, tmp_path / "all")
     runner, runs = CliRunner(), [str(tmp_path / "half"), str(tmp_path / "all")]
     text = runner.invoke(app, ["table", *runs]).output

@@ -17,13 +17,14 @@ import asyncio
 import json
 import time
 import tracemalloc
+from contextlib import asynccontextmanager
 from email.utils import formatdate
 
 import pytest
 
 from genenv_verl.evaluation.backoff import Backoff, retry_after_s
 from genenv_verl.evaluation.chat import MIN_NEW_TOKENS, Decoding, ask, completion_key, read_completion
-from genenv_verl.evaluation.endpoint import find_model
+from genenv_verl.evaluation.endpoint import LazyEndpoint, find_model
 from genenv_verl.evaluation.http import (
     MAX_BODY_BYTES,
     EndpointError,
@@ -105,7 +106,7 @@ def test_a_server_that_hangs_is_asked_again(serve):
 @pytest.mark.parametrize(
     ("fault", "reason", "message"),
     [
-        (dict(status=500, body=b"o  o\nps"), "http_500", "HTTP 500: o o ps (4 tries)"),
+        (dict(status=500, body=b"o \x1b o\nps"), "http_500", "HTTP 500: o o ps (4 tries)"),
         (dict(body=b"<html>"), "invalid_json", "no JSON: '<html>' (4 tries)"),
         (dict(body=b"{}"), "unreadable", "no message: {} (4 tries)"),
         (dict(body=b'{"choices"', promised=500), "connection", "RemoteProtocolError"),
@@ -330,3 +331,20 @@ def test_an_answer_is_no_longer_than_there_is_room_for():
     assert Decoding(max_tokens=4096).fitting(6000, 8192).max_tokens == 2192
     assert Decoding(max_tokens=512).fitting(6000, 8192).max_tokens == 512
     assert Decoding(max_tokens=4096).fitting(9000, 8192).max_tokens == MIN_NEW_TOKENS
+
+
+def test_who_waited_for_a_server_that_did_not_start_starts_no_other():
+    starts = []
+
+    @asynccontextmanager
+    async def failing():
+        starts.append(1)
+        await asyncio.sleep(0.01)
+        raise EndpointError("no memory")
+        yield
+
+    async def work():
+        async with LazyEndpoint(failing) as endpoint:
+            return await asyncio.gather(*(endpoint.client() for _ in range(5)), return_exceptions=True)
+
+    assert [str(failure) for failure in asyncio.run(work())] == ["no memory"] * 5 and len(starts) == 1

@@ -37,11 +37,11 @@ def test_the_interval_of_a_mean_is_that_of_the_theory():
 def test_an_interval_covers_the_truth_as_often_as_it_says():
     rng = np.random.default_rng(7)
     covered = 0
-    for trial in range(200):
-        scores = (rng.random(60) < 0.4).astype(float).tolist()
-        interval = bootstrap_interval(range(60), mean_of(scores), resamples=200, seed=trial)
+    for trial in range(100):
+        scores = (rng.random(50) < 0.4).astype(float).tolist()
+        interval = bootstrap_interval(range(50), mean_of(scores), resamples=100, seed=trial)
         covered += interval.low <= 0.4 <= interval.high
-    assert 178 <= covered <= 199
+    assert 85 <= covered <= 99
 
 
 def test_steps_of_one_record_are_drawn_together():

@@ -120,6 +120,25 @@ def test_a_prompt_asks_for_the_systems_own_tags(name):
         assert get_style(name).messages(CONTEXT)[0].role == "user"
 
 
+@pytest.mark.parametrize("name", sorted(STYLES.keys() - {"unified", "toolrl"}))
+def test_a_benchmarks_instructions_speak_of_the_styles_own_tags(name):
+    context = Context(system="Read the <obs> blocks; write a name, and nothing else in <response>.", goal="Who?")
+    text = "\n".join(message.content for message in get_style(name).messages(context))
+    assert "<obs>" not in text and "<response>" not in text and "write a name, and nothing else in " in text
+
+
+@pytest.mark.parametrize("name", ["qwen", "search_r1", "research", "torl"])
+def test_who_answers_in_the_shared_tags_all_the_same_is_understood(name):
+    wrap = {
+        "qwen": "{}",
+        "search_r1": "<answer>{}</answer>",
+        "research": "<answer>{}</answer>",
+        "torl": r"\boxed{{{}}}",
+    }
+    answer = wrap[name].format("<response> Oslo </response>")
+    assert extract_answer(get_style(name).canonical(answer)) == "Oslo"
+
+
 def test_an_unknown_style_is_named():
     with pytest.raises(ValueError, match="'toolr1' is unknown; known are unified, plain, toolrl, qwen"):
         get_style("toolr1")

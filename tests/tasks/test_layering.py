@@ -16,7 +16,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-PLAIN_LAYERS = ["tasks", "rewards", "curriculum", "pools", "benchmarks"]
+PLAIN_LAYERS = ["tasks", "rewards", "curriculum", "pools", "benchmarks", "evaluation"]
 
 PROBE = """
 import importlib, pkgutil, sys

@@ -22,7 +22,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from genenv_verl.evaluation.styles.style import Style, canonical_answer, canonical_calls, chat, joined, tool_lines
+from genenv_verl.evaluation.styles.style import (
+    Style,
+    canonical_answer,
+    canonical_calls,
+    chat,
+    joined,
+    system_text,
+    tool_lines,
+)
 from genenv_verl.tasks.schema import Context, Message, ToolCall
 
 _OPENING = r"\boxed{"
@@ -55,7 +63,7 @@ def _messages(context: Context) -> list[Message]:
             r"To call some, put their calls and nothing else into \boxed{}, one JSON object a line: "
             '{"name": …, "parameters": {…}}.'
         )
-    instructions = joined(form, tools, context.system)
+    instructions = joined(form, tools, system_text(context, answer=r"\boxed{}", result="output"))
     return chat(context, instructions=instructions, write_calls=_calls, write_result="```output\n{}\n```".format)
 
 

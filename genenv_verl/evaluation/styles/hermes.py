@@ -17,7 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from genenv_verl.evaluation.styles.style import Style, canonical_answer, chat, joined, tool_lines, without_thoughts
+from genenv_verl.evaluation.styles.style import (
+    Style,
+    canonical_answer,
+    chat,
+    joined,
+    system_text,
+    tool_lines,
+    without_thoughts,
+)
 from genenv_verl.tasks.schema import Context, Message, ToolCall
 from genenv_verl.tasks.tool_calls import format_calls
 
@@ -31,7 +39,8 @@ def _messages(context: Context) -> list[Message]:
             "Write each call as a JSON object between tags of its own:\n"
             '<tool_call>\n{"name": <name of the function>, "arguments": <object of its arguments>}\n</tool_call>'
         )
-    instructions = joined(context.system or "You are a helpful assistant.", tools)
+    system = system_text(context, answer="your answer", result="<tool_response>") or "You are a helpful assistant."
+    instructions = joined(system, tools)
     return chat(context, instructions=instructions, write_calls=_calls, write_result=_result)
 
 

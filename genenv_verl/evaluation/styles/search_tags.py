@@ -33,6 +33,7 @@ from genenv_verl.evaluation.styles.style import (
     canonical_calls,
     chat,
     joined,
+    system_text,
     tool_lines,
     without_thoughts,
 )
@@ -55,7 +56,7 @@ def _messages(context: Context, *, result_tag: str, answer_form: str) -> list[Me
         )
     return chat(
         context,
-        instructions=joined(form, tools, context.system),
+        instructions=joined(form, tools, system_text(context, answer="<answer>", result=f"<{result_tag}>")),
         instructions_as="user",
         write_calls=_calls,
         write_result=lambda text: f"<{result_tag}>{text}</{result_tag}>",

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from genenv_verl.benchmarks import harness
-from genenv_verl.evaluation.styles.style import Style, canonical_calls, chat, joined, tool_lines
+from genenv_verl.evaluation.styles.style import Style, canonical_calls, chat, joined, system_text, tool_lines
 from genenv_verl.tasks.schema import Context, Message, ToolCall
 
 
@@ -35,7 +35,7 @@ def _plain(context: Context) -> list[Message]:
             'To call some, answer with their calls alone, one JSON object a line: {"name": …, "parameters": {…}}. '
             "Otherwise answer in words."
         )
-    instructions = joined(context.system, tools) or "Answer the user."
+    instructions = joined(system_text(context, answer="your answer", result="Result"), tools) or "Answer the user."
     return chat(context, instructions=instructions, write_calls=_lines, write_result="Result: {}".format)
 
 

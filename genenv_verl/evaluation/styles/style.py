@@ -54,7 +54,7 @@ def canonical_answer(text: str) -> str:
     if parsed.status == "ok":
         return canonical_calls(parsed.calls)
     # an attempt at a call that cannot be read stays what it is: the benchmark's own rules decide
-    return text if parsed.status == "malformed" else f"<response> {text.strip()} </response>"
+    return text if parsed.status == "malformed" else f"<response> {parsed.text} </response>"
 
 
 def without_thoughts(response: str) -> str:
@@ -76,6 +76,17 @@ def block(text: str, tag: str) -> tuple[int, str] | None:
 def tool_lines(tools: Iterable[ToolSpec]) -> str:
     """Tool specifications as JSON, one a line."""
     return "\n".join(json.dumps(tool.model_dump(), ensure_ascii=False) for tool in tools)
+
+
+def system_text(context: Context, *, answer: str, result: str) -> str:
+    """The benchmark's own instructions, which speak of the shared form's tags, in the words of the style.
+
+    Args:
+        context: What is shown.
+        answer: What the style calls the place of the answer.
+        result: What it calls a tool's result.
+    """
+    return context.system.replace("<response>", answer).replace("<obs>", result)
 
 
 def goal_text(context: Context) -> str:
