@@ -95,8 +95,8 @@ class FusionBackend:
         if not lines or not lines[-1].startswith(secret):
             raise NoReply("crash", f"no report; {str(run.get('stderr'))[-200:]}")
         reports = json.loads(lines[-1].removeprefix(secret))
-        if len(reports) != len(answers):
-            raise ValueError(f"{len(reports)} reports on {len(answers)} answers")
+        if not isinstance(reports, list) or len(reports) != len(answers):
+            raise ValueError(f"{len(answers)} answers have another number of reports")
         return reports
 
     def _post(self, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -139,6 +139,7 @@ exec(compile({driver!r}, "driver", "exec"), {{"__name__": "__main__"}})
 
 def _outcome(report: Any) -> Outcome:
     try:
-        return Outcome.verdict(read_report(str(report).encode())["accepted"] is True)
+        accepted = read_report(str(report).encode("utf-8", "replace")).get("accepted")
     except NoReply as none:
         return Outcome(None, none.reason, none.detail)
+    return Outcome.verdict(accepted) if isinstance(accepted, bool) else Outcome(None, "bad_verdict")

@@ -20,6 +20,7 @@ threads, ``seal`` in each of them; ``end_call`` at last.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import resource
@@ -83,15 +84,17 @@ class Namespaces:
         self._filters = _filters()
         self._scratch = f"size={scratch_mb}m,nr_inodes=1024,mode=700"
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-        as_root = os.geteuid() == 0
-        if as_root:
-            # Root may be able to read what nobody is not, so it builds the tree before it becomes nobody.
-            syscalls.unshare(syscalls.CLONE_NEWNS)
-            _build_root(readable)
+        is_built = False
+        if os.geteuid() == 0:
+            # Root may read what nobody may not, so it builds the tree before it becomes nobody, if it can.
+            with contextlib.suppress(PermissionError):
+                syscalls.unshare(syscalls.CLONE_NEWNS)
+                _build_root(readable)
+                is_built = True
             _become_nobody()
         _new_user(_NAMESPACES)
         _continue_in_child()
-        if not as_root:
+        if not is_built:
             _build_root(readable)
         self._mount_scratch(_ROOT + SCRATCH)
         _move_to_root()
@@ -212,10 +215,19 @@ def _filters() -> dict[bool, bytes]:
 
 
 def _become_nobody() -> None:
+    if not _has_nobody():
+        return  # Root in a container of an ordinary user: it has that user's rights and no more.
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # Otherwise /proc/self stays root's, and the maps cannot be written.
+
+
+def _has_nobody() -> bool:
+    """Whether this user namespace knows the user nobody."""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        ranges = [tuple(map(int, line.split())) for line in file]
+    return any(first <= NOBODY < first + count for first, _, count in ranges)
 
 
 def _new_user(namespaces: int) -> None:

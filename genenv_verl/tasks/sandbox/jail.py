@@ -42,7 +42,14 @@ Mode = Literal["namespaces", "landlock", "none"]
 
 ISOLATED: tuple[Mode, ...] = ("namespaces", "landlock")
 
+# Why a call has no reply. The second line is for checkers alone.
+REASONS = frozenset(
+    ("timeout", "memory", "crash", "exit", "exception", "output_limit", "too_large", "bad_reply", "unavailable")
+    + ("syntax_error", "no_entry_point", "bad_verdict")
+)
+
 _START_SECONDS = 60.0
+_MAX_DETAIL_CHARS = 200
 # The worker itself keeps the time; past this much more it is taken for broken.
 _GRACE_SECONDS = 5.0
 _BOOT = (
@@ -77,8 +84,7 @@ class NoReply(RuntimeError):
     """A call has no reply.
 
     Attributes:
-        reason: ``timeout``, ``memory``, ``crash``, ``exit``, ``exception``, ``output_limit``, ``too_large``, or what
-            the program itself says.
+        reason: One of ``REASONS``.
         detail: For people; may be empty.
     """
 
@@ -191,7 +197,7 @@ class Jail:
 def _end_all(places: list[_Place], owner: int) -> None:
     if os.getpid() == owner:
         for place in places:
-            place.end()
+            place.close()
 
 
 class _Place:
@@ -200,29 +206,36 @@ class _Place:
     def __init__(self, setup: dict[str, Any], mode: Mode) -> None:
         self._setup = setup
         self._mode = mode
+        self._closed = False
         self.worker: _Worker | None = None
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
         """Has a request answered.
 
         Raises:
-            NoReply: Two workers were lost over it.
+            NoReply: Two workers were lost over it, or the jail is closed.
         """
         lost = None
         # A worker may have been killed while it was idle, so the request gets a second one.
         for _ in range(2):
+            if self._closed:
+                raise NoReply("unavailable", "the jail is closed")
             try:
                 self.worker = self.worker or _Worker(self._setup, self._mode)
                 return self.worker.exchange(frame, timeout_s)
             except OSError as error:
                 lost = error
-                self.end()
+                self._end()
         raise NoReply("crash", f"the worker was lost: {lost}")
 
-    def end(self) -> None:
-        if self.worker is not None:
-            self.worker.kill()
-            self.worker = None
+    def close(self) -> None:
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.kill()
 
 
 class _Worker:
@@ -300,9 +313,11 @@ def read_report(report: bytes) -> dict[str, Any]:
         NoReply: There is none.
     """
     kind, text = report[:1], report[1:].decode("utf-8", "replace")
-    if kind == b"-":
+    if kind != b"+":
         reason, _, detail = text.partition(" ")
-        raise NoReply(reason, detail)
+        # Foreign code has a hand in both: a class may have any name.
+        detail = "".join(character if character.isprintable() else "?" for character in detail[:_MAX_DETAIL_CHARS])
+        raise NoReply(reason if kind == b"-" and reason in REASONS else "crash", detail)
     try:
         reply = json.loads(text)
     except (ValueError, RecursionError) as error:

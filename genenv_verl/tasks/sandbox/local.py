@@ -49,7 +49,8 @@ class LocalBackend:
             reply = self._jail.call({"source": source, "answer": answer}, self._timeout_s)
         except NoReply as none:
             return Outcome(None, none.reason, none.detail)
-        return Outcome.verdict(reply["accepted"])
+        accepted = reply.get("accepted")
+        return Outcome.verdict(accepted) if isinstance(accepted, bool) else Outcome(None, "bad_verdict")
 
     def close(self) -> None:
         self._jail.close()
