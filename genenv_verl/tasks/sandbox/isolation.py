@@ -271,11 +271,11 @@ def _build_root(readable: Sequence[str]) -> None:
             os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
         syscalls.mount(path, target, None, syscalls.MS_BIND | syscalls.MS_REC)
         syscalls.protect_mount(target)
-    # Bound to itself: a mount that comes from a more powerful user cannot become the root.
     syscalls.mount("", _ROOT, None, flags | syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_RDONLY)
 
 
 def _move_to_root() -> None:
+    # Bound to itself: a mount that comes from a more powerful user cannot become the root.
     syscalls.mount(_ROOT, _ROOT, None, syscalls.MS_BIND | syscalls.MS_REC)
     os.chdir(_ROOT)
     syscalls.syscall("pivot_root", b".", b".")

@@ -48,7 +48,7 @@ REASONS = frozenset(
     + ("syntax_error", "no_entry_point", "bad_verdict")
 )
 
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 _MAX_DETAIL_CHARS = 200
 # The worker itself keeps the time; past this much more it is taken for broken.
 _GRACE_SECONDS = 5.0

@@ -44,6 +44,7 @@ from genenv_verl.tasks.sandbox.isolation import REPORT, Isolation, isolation, li
 from genenv_verl.tasks.sandbox.sealed import Sealed, Step
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_PROBE_SECONDS = 60.0
 _INTERPRETER_BYTES = 32 << 20  # A thread's stack, and room for the interpreter itself.
 
 
@@ -114,7 +115,7 @@ class _Worker:
         Raises:
             OSError: They do not prevent all of it.
         """
-        reply = self._call(probe, b"{}", 10.0)
+        reply = self._call(probe, b"{}", _PROBE_SECONDS)
         if reply != b'+{"succeeded": []}':
             raise OSError(f"the walls do not hold: {reply.decode()}")
 
@@ -133,30 +134,31 @@ class _Worker:
 
     def _call(self, program: ModuleType, request: bytes, seconds: float) -> bytes:
         self._walls.fresh_scratch()
-        read_end, write_end = os.pipe()
+        # Sockets, and no pipe: a pipe can be opened anew by its name in /proc.
+        reader, writer = socket.socketpair()
         child = os.fork()
         if child == 0:
-            self._run_child(program, request, write_end, seconds)
-        os.close(write_end)
+            self._run_child(program, request, writer.fileno(), seconds)
+        writer.close()
         deadline = time.monotonic() + seconds
-        report = self._collect(read_end, deadline)
+        report = self._collect(reader, deadline)
         if report == b"":
             report = _cause_of_death(child, deadline)
-        os.close(read_end)
+        reader.close()
         self._walls.end_call(child)
         return report
 
-    def _collect(self, read_end: int, deadline: float) -> bytes:
+    def _collect(self, reader: socket.socket, deadline: float) -> bytes:
         """What the child reports until it closes its end, or why not; empty if it said nothing."""
         report = bytearray()
         poll = select.poll()
-        poll.register(read_end, select.POLLIN)
+        poll.register(reader, select.POLLIN)
         poll.register(self._channel, select.POLLRDHUP)
         while (left := deadline - time.monotonic()) > 0:
             for descriptor, _ in poll.poll(1000 * min(left, 1.0)):
-                if descriptor != read_end:
+                if descriptor != reader.fileno():
                     os._exit(0)  # Nobody waits for the reply any more.
-                chunk = os.read(read_end, 65536)
+                chunk = reader.recv(65536)
                 if not chunk:
                     return bytes(report)
                 report += chunk
@@ -166,16 +168,16 @@ class _Worker:
                 os._exit(0)
         return b"-timeout"
 
-    def _run_child(self, program: ModuleType, request: bytes, write_end: int, seconds: float) -> NoReturn:
-        write, leave, descriptor = os.write, os._exit, REPORT  # Foreign code may replace all of them.
+    def _run_child(self, program: ModuleType, request: bytes, descriptor: int, seconds: float) -> NoReturn:
+        write, leave, report_to = os.write, os._exit, REPORT  # Foreign code may replace all of them.
         try:
-            os.dup2(write_end, REPORT)
+            os.dup2(descriptor, REPORT)
             self._walls.confine()
             os.closerange(REPORT + 1, 1 << 16)
             lower_limit(resource.RLIMIT_CPU, int(seconds) + 2)
             report = self._run_program(program, json.loads(request))
             while report:
-                report = report[write(descriptor, report) :]
+                report = report[write(report_to, report) :]
         finally:
             leave(0)
 

@@ -15,12 +15,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
 import pytest
 
-from genenv_verl.tasks.sandbox.jail import ISOLATED, Jail, JailUnavailable, Limits, NoReply
+from genenv_verl.tasks.sandbox.jail import ISOLATED, Jail, JailUnavailable, Limits, Mode, NoReply
 
 HONEST = "def check(response):\n    return response == 'right'"
 LIMITS = Limits(memory_mb=128, scratch_mb=4, reply_bytes=4096)
@@ -210,6 +211,29 @@ def check(r):
             except OSError:
                 pass
     os._exit(0)
+""",
+    "opens the channel by its name": """
+import os
+def check(r):
+    for process in ('self', 'thread-self', str(os.getpid()), str(os.getppid())):
+        for number in range(16):
+            try:
+                open(f'/proc/{process}/fd/{number}', 'wb', buffering=0).write(b'+{"accepted": true}')
+                if number > 2:
+                    os._exit(0)
+            except OSError:
+                pass
+    os._exit(0)
+""",
+    "opens its memory": """
+def check(r):
+    for process in ('self', 'thread-self'):
+        try:
+            open(f'/proc/{process}/mem', 'r+b', buffering=0)
+            return True
+        except OSError:
+            pass
+    raise ValueError
 """,
     "closes the channel": "import os\ndef check(r):\n    os.closerange(0, 256)\n    os._exit(0)",
     "walks the frames": """
@@ -541,8 +565,8 @@ EXHAUSTION = {
 class Judge:
     """A warm jail, as the local backend has it."""
 
-    def __init__(self, modes=ISOLATED):
-        self.jail = Jail("genenv_verl.tasks.sandbox.checker_program", LIMITS, modes=modes)
+    def __init__(self, mode: Mode):
+        self.jail = Jail("genenv_verl.tasks.sandbox.checker_program", LIMITS, modes=[mode])
 
     def __call__(self, source: str, answer: str = "right", timeout_s: float = LONG) -> tuple[bool | None, str]:
         try:
@@ -553,21 +577,35 @@ class Judge:
 
 
 @pytest.fixture(scope="module")
-def judge():
-    try:
-        judge = Judge()
-    except JailUnavailable as error:
-        pytest.skip(str(error))
-    if judge.jail.mode != "namespaces":
-        pytest.skip("these checkers expect the scratch folder that only namespaces give")
-    yield judge
-    judge.jail.close()
+def judges():
+    """A judge a mode, as far as the machine has it."""
+    found = {}
+    for mode in ISOLATED:
+        with contextlib.suppress(JailUnavailable):
+            found[mode] = Judge(mode)
+    yield found
+    for judge in found.values():
+        judge.jail.close()
 
 
-@pytest.fixture(autouse=True)
-def the_next_check_is_right(judge):
+@pytest.fixture(params=ISOLATED)
+def any_judge(request, judges):
+    yield from judge_in_mode(request.param, judges)
+
+
+@pytest.fixture
+def judge(judges):
+    """The judge that has a scratch folder."""
+    yield from judge_in_mode("namespaces", judges)
+
+
+def judge_in_mode(mode, judges):
+    """The judge; after the attack it must be right about the next check, in time, with the same worker."""
+    if mode not in judges:
+        pytest.skip(f"this machine has no {mode}")
+    judge = judges[mode]
     before = judge.jail.pids()
-    yield
+    yield judge
     start = time.monotonic()
     assert judge(HONEST, "right") == (True, "")
     assert judge(HONEST, "wrong") == (False, "")
@@ -577,15 +615,15 @@ def the_next_check_is_right(judge):
 
 
 @pytest.mark.parametrize("source", HARM.values(), ids=HARM)
-def test_harm(judge, source):
-    accepted, reason = judge(source)
+def test_harm(any_judge, source):
+    accepted, reason = any_judge(source)
     assert accepted is not True
     assert reason in {"", "exception"}
 
 
 @pytest.mark.parametrize("source", FORGERY.values(), ids=FORGERY)
-def test_forgery(judge, source):
-    accepted, _ = judge(source)
+def test_forgery(any_judge, source):
+    accepted, _ = any_judge(source)
     assert accepted is None
 
 
@@ -629,7 +667,7 @@ CONTROLS = [
 
 def test_negative_control(monkeypatch, tmp_path):
     """Without the walls the same attacks succeed: the tests above can fail."""
-    unprotected = Judge(modes=["none"])
+    unprotected = Judge("none")
     monkeypatch.chdir(tmp_path)
     outcomes = {name: unprotected(HARM[name]) for name in CONTROLS}
     unprotected.jail.close()
