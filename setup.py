@@ -20,6 +20,7 @@ BASE = [
     "httpx>=0.27",  # OpenAI-compatible endpoints; its answers can be bounded while they arrive
     "jinja2>=3.1",
     "jsonschema>=4.20",
+    "matplotlib>=3.8",  # the figures of the report
     "numpy>=1.26",
     "pandas>=2.1",
     "pyarrow>=15",
@@ -49,7 +50,7 @@ BFCL = [f"bfcl-eval @ {(Path(__file__).resolve().parent / 'third_party' / 'bfcl_
 # ALFWorld's engine and its hand-coded expert: games are cut into steps by replaying them. Neither needs torch. Two of
 # textworld's parts (fast-downward-textworld, jericho) are compiled when they are installed: a C++ compiler is needed.
 ALFWORLD = ["alfworld>=0.4.2,<0.5", "textworld[pddl]>=1.7,<1.8"]
-DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "pytest-xdist>=3.5", "ruff>=0.6"]
+DEV = ["hypothesis>=6.100", "psutil", "pytest>=8", "pytest-xdist>=3.5", "ruff>=0.6", "selenium>=4.20"]
 
 setup(
     name="genenv_verl",
@@ -60,7 +61,11 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10,<3.13",
     packages=find_packages(include=["genenv_verl", "genenv_verl.*"]),
-    package_data={"genenv_verl.config": ["*.yaml"], "genenv_verl.tasks": ["templates/*.jinja"]},
+    package_data={
+        "genenv_verl.config": ["*.yaml"],
+        "genenv_verl.report": ["assets/*"],
+        "genenv_verl.tasks": ["templates/*.jinja"],
+    },
     install_requires=BASE,
     extras_require={"alfworld": ALFWORLD, "bfcl": BFCL, "cpu": CPU, "gpu": GPU, "dev": DEV},
     entry_points={

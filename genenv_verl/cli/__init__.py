@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import typer
 
-from genenv_verl.cli import benchmarks, evaluate, runs, seeds, tasks
+from genenv_verl.cli import benchmarks, evaluate, report, runs, seeds, tasks
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,3 +36,4 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("table")(evaluate.table)
 app.command("compare")(evaluate.compare)
 app.add_typer(tasks.app, name="tasks")
+app.command("report")(report.report)

@@ -1,0 +1,118 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""The figures that put groups of runs beside one another (paper Fig. 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from matplotlib.figure import Figure
+
+from genenv_verl.report.figures.style import (
+    PALETTE,
+    NotRecorded,
+    as_share,
+    label_epochs,
+    new_figure,
+    plain_label,
+    plot,
+    plot_average,
+)
+from genenv_verl.report.groups import RunGroup, Series, averaged, estimate
+from genenv_verl.report.run_files import Run
+from genenv_verl.report.series import epoch_series, total_tokens, validation_series
+
+
+def success(groups: Sequence[RunGroup]) -> Figure:
+    """p̂ on each run's own fresh tasks. Not a measure of skill: every environment writes its own tasks."""
+    figure = _averages(groups, lambda run: epoch_series(run, "success_rate"), "success_rate")
+    as_share(figure.axes[0], "p̂ on fresh tasks")
+    return figure
+
+
+def validation(groups: Sequence[RunGroup]) -> Figure:
+    """Validation score over agent steps."""
+    figure = _averages(groups, validation_series, "validation metrics (metrics.jsonl)", "agent step")
+    as_share(figure.axes[0], "validation score")
+    return figure
+
+
+def response_length(groups: Sequence[RunGroup]) -> Figure:
+    """Response length on fresh tasks."""
+    figure = _averages(groups, lambda run: epoch_series(run, "response_tokens_mean"), "response_tokens_mean")
+    figure.axes[0].set_ylabel("response tokens")
+    figure.axes[0].set_ylim(bottom=0)
+    return figure
+
+
+def last_validation(groups: Sequence[RunGroup]) -> Figure:
+    """The last validation score of each group: mean, 95 % interval, and every run as a dot."""
+    rows = []
+    for place, group in enumerate(groups):
+        scores = [series[-1][1] for run in group.runs if (series := validation_series(run))]
+        if scores:
+            rows.append((group.name, PALETTE[place % len(PALETTE)], scores))
+    if not rows:
+        raise NotRecorded("validation metrics (metrics.jsonl)")
+    figure, (axes,) = new_figure(height=1.0 + 0.4 * len(rows))
+    for row, (_, colour, scores) in enumerate(rows):
+        its = estimate(scores)
+        axes.barh(row, its.mean, height=0.6, color=colour, alpha=0.45)
+        if its.half_width is not None:
+            axes.errorbar(its.mean, row, xerr=its.half_width, color=colour, capsize=3)
+        axes.plot(scores, [row] * len(scores), "o", color=colour, markersize=3.5)
+    axes.set_yticks(range(len(rows)), [plain_label(name) for name, _, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("last validation score")
+    return figure
+
+
+def over_tokens(groups: Sequence[RunGroup]) -> Figure:
+    """p̂ over the tokens of both players, every run a line: the environment's compute counts, too."""
+    figure, (axes,) = new_figure()
+    drawn = False
+    for place, group in enumerate(groups):
+        label: str | None = group.name
+        for run in group.runs:
+            spent, rate = dict(total_tokens(run)), dict(epoch_series(run, "success_rate"))
+            points = [(spent[epoch], rate[epoch]) for epoch in sorted(spent.keys() & rate.keys())]
+            if points:
+                plot(axes, points, PALETTE[place % len(PALETTE)], label)
+                label, drawn = None, True
+    if not drawn:
+        raise NotRecorded("tokens and success_rate")
+    axes.set_xlabel("tokens of both players")
+    as_share(axes, "p̂ on fresh tasks")
+    _legend(axes)
+    return figure
+
+
+def _averages(groups: Sequence[RunGroup], series_of: Callable[[Run], Series], fields: str, x: str = "epoch") -> Figure:
+    figure, (axes,) = new_figure()
+    for place, group in enumerate(groups):
+        points = averaged(group, series_of)
+        if points:
+            runs = len([run for run in group.runs if series_of(run)])
+            label = f"{plain_label(group.name)}, {runs} {'run' if runs == 1 else 'runs'}"
+            plot_average(axes, points, PALETTE[place % len(PALETTE)], label)
+    if not axes.lines:
+        raise NotRecorded(fields)
+    label_epochs(axes, x)
+    _legend(axes)
+    return figure
+
+
+def _legend(axes) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=1, borderaxespad=0.2, handlelength=1.4)
