@@ -99,28 +99,3 @@ def select_groups(
         raise ValueError(f"filter must be 'band', 'top_k' or 'none', got {filter!r}")
     fallback = filter == "band" and len(accepted) > len(in_band)
     return Selection(tuple(sorted(accepted)), in_band, fallback)
-
-
-def acceptance_probability(p: float, n: int, alpha: float, k_min: float) -> float:
-    """The exact probability that a group of true success rate ``p`` passes the band with n attempts.
-
-    Σ over k with |k/n − α| <= k_min of C(n, k) p^k (1−p)^(n−k). It shows what the band can mean at all: at
-    p = α = ½ and k_min = 0.1 it is 27 % for n = 8 and 90 % for n = 64 (SPEC section 2).
-
-    Args:
-        p: True success rate in [0, 1].
-        n: Attempts, >= 1.
-        alpha: Target success rate in [0, 1].
-        k_min: Half width of the band in [0, 1].
-
-    Raises:
-        ValueError: If p or n is out of its range.
-    """
-    if not 0.0 <= p <= 1.0 or n < 1:
-        raise ValueError(f"p must be in [0, 1] and n >= 1, got p={p}, n={n}")
-    passing = [k for k in range(n + 1) if is_in_band(k / n, alpha, k_min)]
-    if p in (0.0, 1.0):
-        return float(p * n in passing)
-    log_choose = [math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in passing]
-    terms = zip(log_choose, passing, strict=True)
-    return min(1.0, math.fsum(math.exp(c + k * math.log(p) + (n - k) * math.log1p(-p)) for c, k in terms))

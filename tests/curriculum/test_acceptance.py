@@ -13,7 +13,7 @@
 # limitations under the License.
 import pytest
 
-from genenv_verl.curriculum.acceptance import acceptance_probability, is_in_band, select_groups
+from genenv_verl.curriculum.acceptance import is_in_band, select_groups
 from genenv_verl.curriculum.difficulty import Group
 
 
@@ -99,24 +99,3 @@ def test_bad_settings_are_named():
         select(groups(0.5), filter="best")
     with pytest.raises(ValueError, match="top_k"):
         select(groups(0.5), filter="top_k", top_k=0.0)
-
-
-@pytest.mark.parametrize(("n", "percent"), [(8, 27), (16, 55), (32, 79), (64, 90)])
-def test_acceptance_probability_of_a_perfectly_calibrated_group(n, percent):
-    # Half a per cent for the rounding in the SPEC's table, and a little more.
-    assert 100 * acceptance_probability(0.5, n, alpha=0.5, k_min=0.1) == pytest.approx(percent, abs=0.6)
-
-
-def test_acceptance_probability_by_hand_and_at_the_ends():
-    assert acceptance_probability(0.5, 8, 0.5, 0.1) == pytest.approx(70 / 256)
-    assert acceptance_probability(0.25, 2, 0.5, 0.1) == pytest.approx(2 * 0.25 * 0.75)
-    assert acceptance_probability(0.3, 8, 0.5, 1.0) == pytest.approx(1.0)
-    assert acceptance_probability(0.0, 8, 0.5, 0.1) == 0.0
-    assert acceptance_probability(1.0, 8, 1.0, 0.0) == 1.0
-    assert acceptance_probability(0.5, 5000, 0.5, 0.1) == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(("p", "n"), [(1.5, 8), (-0.1, 8), (0.5, 0)])
-def test_acceptance_probability_refuses_arguments_out_of_range(p, n):
-    with pytest.raises(ValueError, match="p must be"):
-        acceptance_probability(p, n, 0.5, 0.1)
