@@ -39,8 +39,7 @@ from genenv_verl.tasks.tool_calls import ParsedResponse, parse_response
 Outcome = Literal["success", "failure", "unscored"]
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """The verdict on one attempt.
 
     Attributes:
@@ -65,6 +64,9 @@ class Score:
     @classmethod
     def unscored(cls, reason: str) -> Score:
         return cls(value=0.0, success=False, scored=False, reason=reason)
+
+
+_CORRECT = Score(value=1.0, success=True, scored=True, reason="correct")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,8 @@ def score_target(response: str, target: Target, *, scoring: Scoring = PAPER_SCOR
     if value is None:
         return Score.unscored(fault)
     # p̂ counts binary successes: a graded match of calls is a reward, and no success.
+    if value == 1.0:
+        return _CORRECT
     success = value >= (1.0 if evaluation.kind == "exact_match" else evaluation.success_threshold)
     return Score(value=value, success=success, scored=True, reason="correct" if success else fault)
 

@@ -57,6 +57,10 @@ def format_calls(calls: Sequence[ToolCall]) -> str:
 
 
 def _read_call(value: Any) -> ToolCall:
+    if type(value) is dict and len(value) == 2:  # The usual form, first.
+        name, arguments = value.get("name"), value.get("arguments")
+        if type(name) is str and name and type(arguments) is dict:
+            return ToolCall.of_json(name, arguments)
     if isinstance(value, dict) and isinstance(value.get("function"), dict):
         value = value["function"]
     if not isinstance(value, dict):
@@ -66,8 +70,6 @@ def _read_call(value: Any) -> ToolCall:
         raise CallError("no_name")
     if "parameters" in value and "description" in value and "arguments" not in value:
         raise CallError("tool_specification")
-    if len(value) == 2 and type(value.get("arguments")) is dict:  # The usual form.
-        return ToolCall.of_json(name, value["arguments"])
     given = [_read_arguments(value[key]) for key in ("arguments", "parameters") if key in value]
     # Compared as JSON text: in Python 1 == True == 1.0.
     if len(given) == 2 and json.dumps(given[0], sort_keys=True) != json.dumps(given[1], sort_keys=True):

@@ -20,8 +20,7 @@ is another thing than no attempt (``no_call``).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from genenv_verl.tasks.call_forms import CallError, format_calls, looks_like_call, read_calls
 from genenv_verl.tasks.json_reader import JsonReadError, read_json_at, repair_json, replace_lone_surrogates
@@ -36,8 +35,7 @@ ResponseStatus = Literal["ok", "no_call", "malformed"]
 ParseMode = Literal["strict", "lenient"]
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedResponse:
+class ParsedResponse(NamedTuple):
     """What a response says.
 
     Attributes:
