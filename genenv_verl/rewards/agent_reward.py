@@ -188,6 +188,9 @@ def score_target(response: str, target: Target, *, scoring: Scoring = PAPER_SCOR
         response: What the model wrote after the prompt.
         target: What the task wants.
         scoring: How to compare.
+
+    Raises:
+        Nothing but what a measure of the user's own raises, or a ValueError if it leaves [0, 1].
     """
     evaluation = target.evaluation
     parsed = parse_response(response)
@@ -232,7 +235,10 @@ def score_answer(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Ju
     trick = gaming_reason(answer=parsed.text, reference=reference, goal=target.goal, tools=target.tools)
     if trick:
         return Judgement(0.0, trick)
-    return Judgement(find_measure(scoring.text)(predicted=parsed.text, gold=reference), "wrong_answer")
+    value = find_measure(scoring.text)(predicted=parsed.text, gold=reference)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"the measure {scoring.text} returned {value!r}, which is not in [0, 1]")
+    return Judgement(value, "wrong_answer")
 
 
 @scorer("checker")

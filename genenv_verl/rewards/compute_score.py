@@ -30,6 +30,7 @@ from genenv_verl.rewards.agent_reward import Score, Scoring, Target, read_target
 from genenv_verl.rewards.checker_reward import score_by_checker
 from genenv_verl.tasks.sandbox.backends import shared_backend
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
+from genenv_verl.tasks.tool_calls import solution_of_text
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +53,8 @@ def compute_score(
             ``genenv_verl.benchmarks.rows`` writes it; otherwise the ground truth says how to score.
         solution_str: The response, decoded without the prompt.
         ground_truth: JSON text (or the object) of ``Task.ground_truth()``, optionally with ``tools``. Rows of other
-            data sets work as well: a list of calls is matched as calls, any other text is a reference answer.
+            data sets work as well: a list of calls, or a response that makes calls, is matched as calls, any other text
+            is a reference answer.
         extra_info: Read for a benchmark's row only: it holds the step's task.
         match: ``genenv.reward.match``, through ``reward.custom_reward_function.reward_kwargs``; see ``Scoring``.
         text: ``genenv.reward.text``, the same way.
@@ -135,7 +137,7 @@ def _is_known(value: Any) -> bool:
 
 
 def _reference(text: str) -> Target:
-    return read_target({"evaluation": {"kind": "reference_answer", "reference": text}})
+    return read_target(solution_of_text(text))
 
 
 @functools.cache

@@ -178,14 +178,19 @@ def _find_object(text: str) -> _Written | Rejection:
     return Rejection("refusal" if _REFUSAL.match(text) else "not_json", text)
 
 
+_THOUGHT_END = re.compile(r"</think(?:ing)?>")
+_THOUGHT_STARTS = ("<think>", "<thinking>")
+
+
 def _after_thoughts(text: str) -> str:
     """Cuts leading thoughts, also those that the template opened; a thought without an end leaves nothing."""
-    thought, close, answer = text.partition("</think>")
-    if not close:
-        return "" if text.lstrip().startswith("<think>") else text
+    close = _THOUGHT_END.search(text)
+    if close is None:
+        return "" if text.lstrip().startswith(_THOUGHT_STARTS) else text
+    thought, answer = text[: close.start()], text[close.end() :]
     # A tag that an object quotes ends no thought.
     opened = thought.lstrip()
-    return answer if opened.startswith("<think>") or not opened.startswith(("{", "[", "```")) else text
+    return answer if opened.startswith(_THOUGHT_STARTS) or not opened.startswith(("{", "[", "```")) else text
 
 
 def _halves(value: dict[str, Any]) -> _Written:

@@ -34,7 +34,7 @@ from pydantic import ValidationError
 from genenv_verl.tasks.json_reader import JsonReadError, read_json, replace_lone_surrogates
 from genenv_verl.tasks.prompts import AgentPrompt
 from genenv_verl.tasks.schema import Task, first_problem
-from genenv_verl.tasks.tool_calls import CallError, read_calls
+from genenv_verl.tasks.tool_calls import CallError, read_calls, solution_of_text
 
 MAX_RECORD_CHARS = 16_000_000
 MAX_PROBLEMS = 5
@@ -221,8 +221,9 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
     """The task of a row; the inverse of ``to_verl_row``.
 
     A row of another data set becomes a task as well: the goal is its last user message, system text and history are the
-    other messages; a ground truth that is a list of calls (or one call) is matched exactly, any other is a reference
-    answer; the family is ``data_source``; the id is made of ``extra_info.index``, or of a hash of the row without one.
+    other messages; a ground truth that is a list of calls (or one call), or a response that makes calls, is matched
+    exactly, any other is a reference answer; the family is ``data_source``; the id is made of ``extra_info.index``, or of
+    a hash of the row without one.
 
     Raises:
         ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and
@@ -319,4 +320,4 @@ def _foreign_solution(truth: Any) -> dict[str, Any]:
         except CallError:
             pass  # Data that is no call is compared as text.
     text = truth if isinstance(truth, str) else json.dumps(truth, ensure_ascii=False)
-    return {"evaluation": {"kind": "reference_answer", "reference": replace_lone_surrogates(text)}}
+    return solution_of_text(replace_lone_surrogates(text))

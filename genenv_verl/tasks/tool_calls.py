@@ -26,7 +26,7 @@ from genenv_verl.tasks.call_forms import CallError, format_calls, looks_like_cal
 from genenv_verl.tasks.json_reader import JsonReadError, read_json_at, repair_json, replace_lone_surrogates
 from genenv_verl.tasks.schema import ToolCall
 
-__all__ = ["CallError", "ParsedResponse", "format_calls", "parse_response", "read_calls"]
+__all__ = ["CallError", "ParsedResponse", "format_calls", "parse_response", "read_calls", "solution_of_text"]
 
 MAX_RESPONSE_CHARS = 65_536
 MAX_VALUES = 256  # JSON values in a row; more than the calls of any task.
@@ -73,6 +73,24 @@ def parse_response(text: str, mode: ParseMode = "strict") -> ParsedResponse:
         return ParsedResponse("malformed", (), "too_long", False, "")
     text = replace_lone_surrogates(text)
     return _read_usual(text) or _Reading(text, lenient=mode == "lenient").result()
+
+
+def solution_of_text(text: str) -> dict[str, Any]:
+    """What a ground truth in words stands for, as ``evaluation`` and ``gold_action`` of a task.
+
+    A text in the agent's own format is what it says: its calls, or the answer in ``<response>``. Any other is a
+    reference answer as it stands.
+    """
+    gold: list[dict[str, Any]] | None = None
+    if "<tool_call>" in text or "<response>" in text:
+        parsed = parse_response(text)
+        if parsed.status == "ok":
+            gold = [call.model_dump() for call in parsed.calls]
+        elif parsed.status == "no_call":
+            text = parsed.text
+    if gold is not None:
+        return {"evaluation": {"kind": "exact_match"}, "gold_action": gold}
+    return {"evaluation": {"kind": "reference_answer", "reference": text}, "gold_action": None}
 
 
 _TAG = re.compile(r"</?think(?:ing)?>|<tool_call>|</tool_call>|<response>|</response>|```")

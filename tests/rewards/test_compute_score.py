@@ -76,6 +76,13 @@ def test_any_other_text_is_a_reference_answer(ground_truth, response):
     assert row(ground_truth, response="something else")["success"] == 0.0
 
 
+def test_a_ground_truth_in_the_agents_format_is_what_it_says():
+    truth = f"<think>Look it up.</think>\n{RESPONSE}"
+    assert row(truth)["success"] == 1.0
+    assert row(truth, response=truth.replace("Oslo", "Rome"))["reason"] == "wrong_arguments"
+    assert row("<think>Easy.</think><response>Oslo</response>", response="Oslo.")["success"] == 1.0
+
+
 def test_keyword_call_as_verl_makes_it():
     result = compute_score(
         data_source="x", solution_str="42", ground_truth="42", extra_info={}, reward_router_address="h:1"

@@ -14,6 +14,7 @@
 import pytest
 
 from genenv_verl.rewards.agent_reward import SCORERS, Scoring, score_response, scorer
+from genenv_verl.rewards.compute_score import compute_score
 from genenv_verl.rewards.measures import MEASURES, find_measure
 
 
@@ -41,6 +42,16 @@ def test_a_measure_of_ones_own_is_one_function(tmp_path, monkeypatch):
     scoring = Scoring(text="my_reward:first_letter")
     assert score_response("Over there", truth, scoring=scoring).success
     assert not score_response("Bergen", truth, scoring=scoring).success
+
+
+@pytest.mark.parametrize("body", ["float('nan')", "1.5", "-0.1", "None", "[][0]"])
+def test_a_measure_that_leaves_its_range_leaves_the_attempt_unscored(tmp_path, monkeypatch, body):
+    name = f"broken_{abs(hash(body))}"
+    (tmp_path / f"{name}.py").write_text(f"def measure(*, predicted, gold):\n    return {body}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    row = compute_score("x", "Bergen", "Oslo", text=f"{name}:measure")
+    assert (row["scored"], row["score"]) == (0.0, 0.0)
+    assert row["reason"].startswith("scorer_error:")
 
 
 @pytest.mark.parametrize("name", ["levenshtein", "no_such_module:f", "json:no_such_function", ":f", "..:f"])

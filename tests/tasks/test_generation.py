@@ -102,6 +102,7 @@ def test_what_is_written_replaces_the_seeds():
     [
         'Here it is:\n```json\n{"goal": "G", "calls": []}\n```\nGood luck!',
         '<think>Maybe {"goal": "draft", "calls": []}?</think>{"goal": "G", "calls": []}',
+        '<thinking>Maybe {"goal": "draft", "calls": []}?</thinking>{"goal": "G", "calls": []}',
         'Maybe {"goal": "draft", "calls": []}?</think>\n{"goal": "G", "calls": []}',
         '{"note": 1} {"goal": "G", "calls": []} {"goal": "later", "calls": []}',
         '{"goal": "G", "gold_action": []}',

@@ -231,6 +231,12 @@ def test_foreign_rows_become_tasks():
         ([{"name": "f", "arguments": "{}"}], "exact_match", [{"name": "f", "arguments": {}}]),
         ('{"evaluation": {"kind": "exact_match"}, "gold_action": []}', "exact_match", []),
         ("[1, 2]", "reference_answer", None),
+        (
+            '<think>x</think><tool_call>{"name": "f", "parameters": {}}</tool_call>',
+            "exact_match",
+            [{"name": "f", "arguments": {}}],
+        ),
+        ("<think>x</think><response>Rome</response>", "reference_answer", None),
         ('{"city": "Rome"}', "reference_answer", None),
         ("{broken", "reference_answer", None),
         (42, "reference_answer", None),
