@@ -222,8 +222,8 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
 
     A row of another data set becomes a task as well: the goal is its last user message, system text and history are the
     other messages; a ground truth that is a list of calls (or one call), or a response that makes calls, is matched
-    exactly, any other is a reference answer; the family is ``data_source``; the id is made of ``extra_info.index``, or of
-    a hash of the row without one.
+    exactly, any other is a reference answer; the family is ``data_source``; the id is made of ``extra_info.index``, or
+    of a hash of the row without one.
 
     Raises:
         ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and
