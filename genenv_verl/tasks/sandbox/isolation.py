@@ -115,7 +115,7 @@ class Namespaces:
             os.close(self._rules)
 
     def seal(self, foreign: bool) -> None:
-        syscalls.install_filter(self._filters[foreign])
+        self._filters[foreign].install()
 
     def end_call(self, child: int) -> None:
         # As the first process of its namespace this one may kill all others at once; forks in progress fail.
@@ -149,7 +149,7 @@ class Landlock:
         os.close(self._rules)
 
     def seal(self, foreign: bool) -> None:
-        syscalls.install_filter(self._filters[foreign])
+        self._filters[foreign].install()
 
     def end_call(self, child: int) -> None:
         # Seccomp refuses it every way to start another process.
@@ -207,11 +207,10 @@ def lower_limit(what: int, limit: int) -> None:
     resource.setrlimit(what, (limit, limit))
 
 
-def _filters() -> dict[bool, bytes]:
-    return {
-        True: filter_program(platform.machine(), forbidden_descriptor=REPORT),
-        False: filter_program(platform.machine()),
-    }
+def _filters() -> dict[bool, syscalls.Filter]:
+    machine = platform.machine()
+    forbidden = {True: REPORT, False: None}
+    return {foreign: syscalls.Filter(filter_program(machine, forbidden[foreign])) for foreign in forbidden}
 
 
 def _become_nobody() -> None:

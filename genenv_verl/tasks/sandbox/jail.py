@@ -58,7 +58,9 @@ _BOOT = (
 )
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 # One arena: others reserve address space, which is limited. One hash seed: a checker says the same in every worker.
+# Bound at the start: otherwise every child binds the functions that it calls once more.
 _ENVIRONMENT = {
+    "LD_BIND_NOW": "1",
     "MALLOC_ARENA_MAX": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONHASHSEED": "0",

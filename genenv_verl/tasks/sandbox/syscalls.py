@@ -109,15 +109,21 @@ def drop_capabilities() -> None:
     syscall("capset", struct.pack("Ii", version_3, 0), bytes(24))
 
 
-def install_filter(program: bytes) -> None:
-    """Puts a seccomp filter over this thread. Needs ``no_new_privs``.
+class Filter:
+    """A seccomp filter, ready to be put over a thread.
 
     Args:
         program: The filter, 8 bytes an instruction.
     """
-    address = ctypes.cast(ctypes.c_char_p(program), ctypes.c_void_p).value
-    header = struct.pack("HxxxxxxP", len(program) // 8, address)
-    syscall("seccomp", _SECCOMP_SET_MODE_FILTER, 0, header)
+
+    def __init__(self, program: bytes) -> None:
+        self._program = ctypes.c_char_p(program)  # Kept: the header points to it.
+        address = ctypes.cast(self._program, ctypes.c_void_p).value
+        self._header = struct.pack("HxxxxxxP", len(program) // 8, address)
+
+    def install(self) -> None:
+        """Puts the filter over this thread, for good. Needs ``no_new_privs``."""
+        syscall("seccomp", _SECCOMP_SET_MODE_FILTER, 0, self._header)
 
 
 def _checked(result: int, what: str) -> int:
