@@ -33,8 +33,9 @@ from genenv_verl.rewards.gaming import gaming_reason
 from genenv_verl.rewards.matching import MATCH_MODES, CallMatcher, MatchMode, mismatch_reason
 from genenv_verl.rewards.measures import find_measure
 from genenv_verl.rewards.text import same_answer
+from genenv_verl.tasks.sandbox.base import CheckerBackend, Unavailable
 from genenv_verl.tasks.schema import Evaluation, ToolCall, ToolSpec
-from genenv_verl.tasks.tool_calls import ParsedResponse, parse_response
+from genenv_verl.tasks.tool_calls import ParsedResponse, format_calls, parse_response
 
 Outcome = Literal["success", "failure", "unscored"]
 
@@ -95,10 +96,12 @@ class Scoring:
     Attributes:
         match: How calls are compared, see ``CallMatcher.score``.
         text: How wording is compared, see ``find_measure``.
+        checkers: What runs the checkers of tasks; without it they give no verdict.
     """
 
     match: MatchMode = "strict"
     text: str = "ratio"
+    checkers: CheckerBackend = Unavailable("no sandbox is given")
 
     def __post_init__(self) -> None:
         if self.match not in MATCH_MODES:
@@ -124,7 +127,7 @@ SCORERS: dict[str, Scorer] = {}
 def scorer(kind: str) -> Callable[[Scorer], Scorer]:
     """Registers the scorer of an evaluation kind.
 
-    It is not asked about a malformed response, which is a failure, unless it judges by a checker.
+    It is not asked about a malformed response, which is a failure.
 
     Raises:
         ValueError: The kind has a scorer already.
@@ -194,7 +197,7 @@ def score_target(response: str, target: Target, *, scoring: Scoring = PAPER_SCOR
     """
     evaluation = target.evaluation
     parsed = parse_response(response)
-    if parsed.status == "malformed" and evaluation.kind != "checker":
+    if parsed.status == "malformed":
         value, fault = 0.0, f"malformed:{parsed.reason}"
     else:
         value, fault = SCORERS[evaluation.kind](parsed, target, scoring)
@@ -243,5 +246,15 @@ def score_answer(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Ju
 
 @scorer("checker")
 def score_with_checker(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Judgement:
-    """Task-written code runs in the sandbox or not at all."""
-    return Judgement(None, "checker_unavailable")
+    """1 if the checker returns True, 0 if it returns False, unscored (``checker_<reason>``) without a verdict.
+
+    It gets what the agent does, without its thoughts: the calls as ``format_calls`` writes them, in which form the
+    self-test has shown it the gold, or the answer in words.
+    """
+    answer = format_calls(parsed.calls) or parsed.text
+    if not answer:
+        return Judgement(0.0, "empty_answer")
+    (outcome,) = scoring.checkers.check(target.evaluation.checker, [answer])
+    if outcome.accepted is None:
+        return Judgement(None, f"checker_{outcome.reason}")
+    return Judgement(float(outcome.accepted), "wrong_answer")

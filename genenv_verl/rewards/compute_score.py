@@ -19,6 +19,7 @@ absolute and light, and all rows have the same keys and types.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import logging
@@ -27,7 +28,6 @@ from typing import Any
 
 from genenv_verl.benchmarks import is_benchmark
 from genenv_verl.rewards.agent_reward import Score, Scoring, Target, read_target, score_target
-from genenv_verl.rewards.checker_reward import score_by_checker
 from genenv_verl.tasks.sandbox.backends import shared_backend
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
 from genenv_verl.tasks.tool_calls import solution_of_text
@@ -76,10 +76,8 @@ def compute_score(
         else:
             target = _read_text(ground_truth) if isinstance(ground_truth, str) else _read_object(ground_truth)
             if target.evaluation.kind == "checker":
-                backend = shared_backend(SandboxSettings.model_validate(dict(sandbox or {})))
-                score = score_by_checker(solution_str, target.evaluation.checker, backend)
-            else:
-                score = score_target(solution_str, target, scoring=scoring)
+                scoring = _with_sandbox(scoring, sandbox or {})
+            score = score_target(solution_str, target, scoring=scoring)
     except Exception as error:  # The one boundary where a broken scorer or row must not end the run.
         kind = type(error).__name__
         _warn_once(kind)
@@ -103,6 +101,11 @@ def _score_by_benchmark(name: str, response: str, ground_truth: str, extra_info:
 @functools.cache
 def _scoring(match: str, text: str) -> Scoring:
     return Scoring(match, text)
+
+
+def _with_sandbox(scoring: Scoring, sandbox: Mapping[str, Any]) -> Scoring:
+    backend = shared_backend(SandboxSettings.model_validate(dict(sandbox)))
+    return dataclasses.replace(scoring, checkers=backend)
 
 
 # Each of a task's attempts (rollout.n) brings the same text, mostly to the same worker.

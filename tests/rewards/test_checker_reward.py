@@ -19,11 +19,16 @@ import pytest
 from omegaconf import OmegaConf
 
 from genenv_verl.rewards import compute_score as compute_score_module
-from genenv_verl.rewards.checker_reward import score_by_checker
+from genenv_verl.rewards.agent_reward import Scoring, score_response
 from genenv_verl.rewards.compute_score import compute_score
 from genenv_verl.tasks.sandbox.backends import open_backend
 from genenv_verl.tasks.sandbox.base import Outcome, Unavailable
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
+
+
+def score(response: str, backend):
+    truth = {"evaluation": {"kind": "checker", "checker": "source"}, "gold_action": None}
+    return score_response(response, truth, scoring=Scoring(checkers=backend))
 
 
 class Recorder:
@@ -56,20 +61,20 @@ class Recorder:
 )
 def test_checker_gets_the_action_without_the_thought(response, answer):
     backend = Recorder(Outcome(True, "accepted"))
-    score = score_by_checker(response, "source", backend)
+    found = score(response, backend)
     assert backend.asked == [("source", [answer])]
-    assert (score.value, score.success, score.scored, score.reason) == (1.0, True, True, "correct")
+    assert (found.value, found.success, found.scored, found.reason) == (1.0, True, True, "correct")
 
 
 def test_a_rejected_answer_is_a_failure():
-    score = score_by_checker("Rome", "source", Recorder(Outcome(False, "rejected")))
-    assert (score.value, score.success, score.scored, score.reason) == (0.0, False, True, "wrong_answer")
+    found = score("Rome", Recorder(Outcome(False, "rejected")))
+    assert (found.value, found.success, found.scored, found.reason) == (0.0, False, True, "wrong_answer")
 
 
 @pytest.mark.parametrize("reason", ["timeout", "memory", "exception", "exit", "bad_verdict", "unavailable"])
 def test_c13_no_verdict_is_unscored_and_no_failure(reason):
-    score = score_by_checker("Rome", "source", Recorder(Outcome(None, reason)))
-    assert (score.value, score.success, score.scored, score.reason) == (0.0, False, False, f"checker_{reason}")
+    found = score("Rome", Recorder(Outcome(None, reason)))
+    assert (found.value, found.success, found.scored, found.reason) == (0.0, False, False, f"checker_{reason}")
 
 
 @pytest.mark.parametrize(
@@ -78,10 +83,10 @@ def test_c13_no_verdict_is_unscored_and_no_failure(reason):
 )
 def test_responses_without_an_action_are_failures_that_no_checker_sees(response, reason):
     backend = Recorder(Outcome(True, "accepted"))
-    score = score_by_checker(response, "source", backend)
+    found = score(response, backend)
     assert backend.asked == []
-    assert score.outcome == "failure"
-    assert score.reason.startswith(reason)
+    assert found.outcome == "failure"
+    assert found.reason.startswith(reason)
 
 
 def row(source: str) -> str:
@@ -107,5 +112,5 @@ def test_compute_score_runs_the_checker_in_the_sandbox():
 
 def test_compute_score_without_a_sandbox_is_unscored(monkeypatch):
     monkeypatch.setattr(compute_score_module, "shared_backend", lambda settings: Unavailable("install something"))
-    score = compute_score("genenv", "Rome", row("def check(response):\n    return True"))
-    assert (score["score"], score["scored"], score["reason"]) == (0.0, 0.0, "checker_unavailable")
+    found = compute_score("genenv", "Rome", row("def check(response):\n    return True"))
+    assert (found["score"], found["scored"], found["reason"]) == (0.0, 0.0, "checker_unavailable")
