@@ -14,7 +14,7 @@ exec "${PY:-python}" -m verl.trainer.main_ppo --config-name genenv_cpu \
   actor_rollout_ref.actor.ppo_mini_batch_size=16 actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1024 \
   actor_rollout_ref.actor.optim.lr=5e-6 actor_rollout_ref.actor.use_kl_loss=false actor_rollout_ref.actor.entropy_coeff=0 \
   actor_rollout_ref.rollout.n=4 actor_rollout_ref.rollout.max_model_len=672 \
-  actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=2048 \
+  actor_rollout_ref.rollout.log_prob_max_token_len_per_gpu=1024 \
   actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes=402653184 \
   actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes=256 \
   genenv.seeds="$DATA/seeds.parquet" genenv.steps_per_epoch=2 genenv.n_variations=4 genenv.min_accepted=8 \

@@ -186,14 +186,14 @@ class EnvironmentPolicy:
         }
         try:
             output = await self._client.generate(uuid.uuid4().hex, prompt_ids=prompt_ids, sampling_params=sampling)
-        except (ray.exceptions.RayError, ValueError, RuntimeError) as error:
-            if isinstance(error, ray.exceptions.RayActorError) or "EngineDeadError" in str(error):
-                raise ServerDied(
-                    f"a rollout server of the environment has died while it wrote {request.task_id}; "
-                    "the same command continues the run from its last checkpoint"
-                ) from error
+        except ValueError as error:  # raised by the server about this request
             logger.warning("genenv: no task for %s: %s: %.300s", request.task_id, type(error).__name__, error)
             return Written(prompt_ids, [], "", False, 0, problem="server_error")
+        except (ray.exceptions.RayError, RuntimeError) as error:
+            raise ServerDied(
+                f"the environment's rollout servers do not answer (asked for {request.task_id}): "
+                f"{type(error).__name__}; the same command continues the run from its last checkpoint"
+            ) from error
         response_ids = list(output.token_ids)
         return Written(
             prompt_ids=list(prompt_ids),
