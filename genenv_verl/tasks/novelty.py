@@ -45,11 +45,16 @@ def fingerprint(task: Task) -> str:
 
 def normalise_text(text: str) -> str:
     """The text in Unicode NFKC, case-folded, with runs of blanks as one space."""
+    return compose(text).casefold()
+
+
+def compose(text: str) -> str:
+    """The text in Unicode NFKC with runs of blanks as one space."""
     words = text.split()
     if not text.isascii():
         # Word by word, since normalisation takes quadratic time in a run of combining marks; no word is that long.
         words = [word if len(word) > MAX_WORD_CHARS else unicodedata.normalize("NFKC", word) for word in words]
-    return " ".join(words).casefold()
+    return " ".join(words)
 
 
 class SeenTasks:
