@@ -15,13 +15,13 @@
 
     python perf/novelty_speed.py [--pool 100000] [--new 1024] [--bleu 256] [--peers]
 
-Rows: this package's index (features, hashing, look-up, comparison and insertion of each new task, one after the other,
-as the trainer does it); the building of the index, as on resume; and the quadratic way, BLEU between all pairs of the new
-tasks alone, as R-Zero measures diversity. The BLEU here is our own, with the same maths (clipped n-gram precisions up to
-four words, brevity penalty, 0.1 for a count of zero) and the n-grams of each task counted once, which makes it faster
-than one that counts them anew for each pair. ``--peers`` adds datasketch, where it is installed, with the same sets.
+Rows: the building of this package's index, as on resume; features, hashing, look-up, comparison and insertion of each
+new task, one after the other, as the trainer does it; and the quadratic way, BLEU between all pairs of some new tasks
+alone, as R-Zero measures diversity. The BLEU here is our own, with the same maths (clipped n-gram precisions up to four
+words, brevity penalty, 0.1 for a count of zero) and the n-grams of each task counted once, which makes it faster than
+one that counts them anew for each pair. ``--peers`` adds datasketch, where it is installed, with the same sets.
 
-Processor time of one process. Goals are drawn from a few hundred words, so that many are similar: harder than real text.
+Processor time of one process. Goals are filled into four forms, so that many are similar: harder than real text.
 """
 
 from __future__ import annotations

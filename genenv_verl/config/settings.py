@@ -126,6 +126,16 @@ class TrustSettings(_Block):
     lucky_chance: Annotated[float, Field(gt=0.0, le=1.0)] = 0.2
 
 
+class NoveltySettings(_Block):
+    """What counts as new, and what it is worth."""
+
+    near_duplicate: Annotated[float, Field(gt=0.0, le=1.0)] | None = 0.6
+    max_same_template: Annotated[int, Field(ge=1)] | None = None
+    lam_dup: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    evaluation_files: list[str] = Field(default_factory=list)
+    check_validation_files: bool = True
+
+
 class WatchdogSettings(_Block):
     """Limits in seconds for phases that can hang; ``None`` means no limit."""
 
@@ -163,6 +173,7 @@ class Settings(_Block):
     mixture: MixtureSettings = Field(default_factory=MixtureSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
     trust: TrustSettings = Field(default_factory=TrustSettings)
+    novelty: NoveltySettings = Field(default_factory=NoveltySettings)
     validity_rules: list[str] = Field(default_factory=list)
     watchdog: WatchdogSettings = Field(default_factory=WatchdogSettings)
     poll_interval: float = Field(default=0.1, gt=0.0)

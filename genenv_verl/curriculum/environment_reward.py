@@ -41,3 +41,23 @@ def environment_reward(p_hat: float, alpha: float, beta: float) -> float:
     if not beta > 0.0:
         raise ValueError(f"beta must be > 0, got {beta}")
     return math.exp(-beta * (p_hat - alpha) ** 2)
+
+
+def novelty_factor(similarity: float, lam_dup: float) -> float:
+    """1 − λ_dup · similarity, what R_env is multiplied with where being new is paid for.
+
+    Args:
+        similarity: Similarity to the nearest of seeds, pool and epoch in [0, 1].
+        lam_dup: λ_dup in [0, 1); 0 pays the same for every task.
+
+    Returns:
+        The factor in (0, 1].
+
+    Raises:
+        ValueError: If an argument is out of its range.
+    """
+    if not 0.0 <= similarity <= 1.0:
+        raise ValueError(f"similarity must be in [0, 1], got {similarity}")
+    if not 0.0 <= lam_dup < 1.0:
+        raise ValueError(f"lam_dup must be in [0, 1), got {lam_dup}")
+    return 1.0 - lam_dup * similarity

@@ -13,8 +13,8 @@
 # limitations under the License.
 """MinHash and locality-sensitive hashing over sets of 32-bit numbers: who shares much with whom, without comparing all.
 
-Broder, On the resemblance of documents (1997). Written out here, in numpy: sorted arrays keep a key in 12 bytes, and the
-usual libraries keep a Python object for each, which is gigabytes for a large pool (``perf/novelty_speed.py --peers``).
+Broder, On the resemblance of documents (1997). Written out here, in numpy: sorted arrays keep a key in 12 bytes, where
+``datasketch`` keeps a set of Python objects and needs scipy (``perf/novelty_speed.py --peers`` measures both).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 BANDS, ROWS = 16, 4  # A pair of Jaccard similarity s shares a band with probability 1 - (1 - s^4)^16: 0.7 -> 0.99.
 
 _generator = np.random.default_rng(0x6E6F76656C)
-# Multiply-shift hashing (Dietzfelbinger et al., 1997): an odd multiplier, arithmetic modulo 2^64, the upper half counts.
+# Multiply-shift hashing (Dietzfelbinger et al., 1997): odd multipliers, arithmetic modulo 2^64, the upper half counts.
 _MULTIPLIERS = _generator.integers(2**64, size=(BANDS * ROWS, 1), dtype=np.uint64) | np.uint64(1)
 _OFFSETS = _generator.integers(2**64, size=(BANDS * ROWS, 1), dtype=np.uint64)
 _ROW_MULTIPLIERS = _generator.integers(2**64, size=(BANDS, ROWS), dtype=np.uint64) | np.uint64(1)

@@ -46,6 +46,7 @@ class Novelty:
         near_duplicate_of: The id of the most similar task that this one is a near-duplicate of, or None.
         template_uses: How many valid tasks of pool and epoch fill the same template.
         repeated: Whether it is a near-duplicate of any task so far, those of the epoch that are not valid among them.
+            If near-duplicates are not looked for, whether it says the same word for word.
     """
 
     similarity: float
@@ -82,7 +83,7 @@ class NoveltyIndex:
     def __init__(self, seeds: Iterable[Task], threshold: float | None):
         self.threshold = threshold
         self._seeds = {task.task_id: features(task) for task in seeds}
-        self._last: tuple[Task, TaskFeatures] | None = None
+        self._last: tuple[Task, tuple[TaskFeatures, np.ndarray]] | None = None
         self.rebuild(())
 
     def __len__(self) -> int:
@@ -107,45 +108,40 @@ class NoveltyIndex:
 
     def measure(self, task: Task, seed: Task) -> Novelty:
         """How new a task is that was written from ``seed``. Compares it with at most ``MAX_COMPARISONS`` others."""
-        own = self._features_of(task)
-        found = self._keys.look_up(_keys(own), limit=MAX_COMPARISONS).tolist()
-        similarities = _similarities(own, [self._entries[number].features for number in found])
-        nearest = twin = None
-        repeated = False
-        for place in np.argsort(-similarities, kind="stable").tolist():
-            entry = self._entries[found[place]]
-            is_twin = self._is_twin(similarities[place], own, entry.features)
-            repeated |= is_twin
-            if entry.valid:
-                nearest = place if nearest is None else nearest
-                twin = entry.task_id if is_twin and twin is None else twin
-            if nearest is not None and (self.threshold is None or similarities[place] < self.threshold):
-                break  # None of the others is nearer or a twin.
+        own, keys = self._hashes(task)
+        related = [self._entries[number] for number in self._keys.look_up(keys, limit=MAX_COMPARISONS).tolist()]
+        similarities = _similarities(own, [entry.features for entry in related])
+        order = np.argsort(-similarities, kind="stable").tolist()
+        nearest = next((place for place in order if related[place].valid), None)
+        twins = [
+            related[place]
+            for place in order[: np.count_nonzero(similarities >= (self.threshold or 1.0))]
+            if same_values(own, related[place].features)
+        ]
         its_seed = self._seeds.get(seed.task_id) or features(seed)
+        near_duplicates = [entry.task_id for entry in twins if entry.valid and self.threshold is not None]
         return Novelty(
             similarity=0.0 if nearest is None else similarities[nearest].item(),
-            nearest=None if nearest is None else self._entries[found[nearest]].task_id,
+            nearest=None if nearest is None else related[nearest].task_id,
             seed_similarity=_similarities(own, [its_seed]).item(),
-            near_duplicate_of=twin,
+            near_duplicate_of=near_duplicates[0] if near_duplicates else None,
             template_uses=self._templates[own.template],
-            repeated=repeated,
+            repeated=bool(twins),
         )
 
     def add(self, task: Task, *, valid: bool = True) -> None:
         """Takes a task of the epoch in. One that is not valid counts for ``Novelty.repeated`` only."""
-        entry = _Entry(task.task_id, self._features_of(task), valid)
-        self._keys.add(len(self._entries), _keys(entry.features))
-        self._entries.append(entry)
-        self._templates[entry.features.template] += valid
+        its, keys = self._hashes(task)
+        self._keys.add(len(self._entries), keys)
+        self._entries.append(_Entry(task.task_id, its, valid))
+        self._templates[its.template] += valid
 
-    def _features_of(self, task: Task) -> TaskFeatures:
-        """The features of a task; those of the last one are kept, since it is measured and then added."""
+    def _hashes(self, task: Task) -> tuple[TaskFeatures, np.ndarray]:
+        """Features and keys of a task; those of the last one are kept, since it is measured and then added."""
         if self._last is None or self._last[0] is not task:
-            self._last = task, features(task)
+            its = features(task)
+            self._last = task, (its, _keys(its))
         return self._last[1]
-
-    def _is_twin(self, similarity: float, one: TaskFeatures, other: TaskFeatures) -> bool:
-        return self.threshold is not None and similarity >= self.threshold and same_values(one, other)
 
     def _settle(self, entries: list[_Entry]) -> None:
         """Takes in tasks that stay."""
@@ -162,10 +158,10 @@ def same_values(first: TaskFeatures, second: TaskFeatures) -> bool:
     """
     if first.gold != second.gold:
         return False
-    values = np.union1d(first.words[first.is_value], second.words[second.is_value])
+    values = np.concatenate([first.words[first.is_value], second.words[second.is_value]])
     one, other = (its.words[np.isin(its.words, values)] for its in (first, second))
     if not first.ordered:  # The gold says which value is which.
-        one, other = np.sort(one), np.sort(other)
+        one, other = np.unique(one), np.unique(other)
     return np.array_equal(one, other)
 
 

@@ -78,7 +78,9 @@ def features(task: Task) -> TaskFeatures:
     marks = [is_value or word in gold_words for word, is_value in tokens]
     words = [_hash(word) for word, _ in tokens]
     elements = {*words, *_pairs(words), *map(_hash, _gold_texts(leaves))}
-    gold = _wide_hash(sorted(sorted((leaf.path, leaf.text if leaf.is_short else "") for leaf in call) for call in calls))
+    gold = _wide_hash(
+        sorted(sorted((leaf.path, leaf.text if leaf.is_short else "") for leaf in call) for call in calls)
+    )
     return TaskFeatures(
         words=np.array(words, np.uint32),
         is_value=np.array(marks, bool),
@@ -135,6 +137,11 @@ def _gold_texts(leaves: list[_Leaf]) -> Iterator[str]:
             yield f"{leaf.path}={leaf.text}"
         else:
             yield from (f"{leaf.path}~{word}" for word in _plain_words(leaf.text))
+
+
+def word_hashes(text: str) -> np.ndarray:
+    """The hashes (uint32) of a text's words in their order, whatever their case; of the first ``MAX_WORDS``."""
+    return np.array([_hash(word) for word in _plain_words(normalise_text(text))], np.uint32)
 
 
 def _plain_words(text: str) -> list[str]:

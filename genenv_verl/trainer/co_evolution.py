@@ -32,10 +32,13 @@ import jinja2
 from genenv_verl.config.settings import AlphaSettings, Settings
 from genenv_verl.curriculum.alpha_schedule import AlphaSchedule
 from genenv_verl.curriculum.difficulty import Attempts
+from genenv_verl.curriculum.environment_reward import novelty_factor
 from genenv_verl.curriculum.history import SuccessHistory
 from genenv_verl.curriculum.verdicts import EpochVerdict, judge_epoch
 from genenv_verl.pools.mixture import Mixture, refill
+from genenv_verl.tasks.coverage import coverage, novelty_summary
 from genenv_verl.tasks.generation import Rejection, count_rejections, read_generation
+from genenv_verl.tasks.near_duplicates import NoveltyIndex
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
 from genenv_verl.tasks.records import from_verl_row, to_verl_row
@@ -119,6 +122,7 @@ class CoEvolution:
         self.seed_order = Mixture(shares, seed=settings.seed + 1)
         self.trust = TrustPolicy(settings.trust)
         self.seen = SeenTasks()
+        self.novelty = NoveltyIndex(self.seed_tasks, settings.novelty.near_duplicate)
         self.validity = make_validity_filter(self.seen)
         self.environment_prompt = EnvironmentPrompt(settings.environment_template)
         self.agent_prompt = AgentPrompt(settings.agent_template)
@@ -137,6 +141,7 @@ class CoEvolution:
 
         Whole seeds only, so that every valid task finds its place; what is left over is filled from the pool.
         """
+        self.novelty.begin_epoch(self.run.d_train)
         self._wanted = [self.mixture.counts(self.batch_size) for _ in range(self.steps_per_epoch)]
         n_seeds = max(1, sum(wanted["fresh"] for wanted in self._wanted) // self.settings.n_variations)
         alpha = self.alpha.at(epoch)
@@ -188,12 +193,15 @@ class CoEvolution:
                 truncated=truncated,
                 success_threshold=self.settings.success_threshold,
             )
-        if isinstance(outcome, Task):
+        novelty = None
+        if isinstance(task := outcome, Task):
+            novelty = self.novelty.measure(task, request.seed)
             try:
-                outcome = self.validity.check(outcome, request.seed) or outcome
+                outcome = self.validity.check(task, request.seed, novelty) or task
             except (TemplateError, jinja2.TemplateError) as error:
                 # a template of the user's, or the model's chat template, that this task breaks: the run goes on
                 outcome = Rejection("prompt_failed", str(error)[:200])
+            self.novelty.add(task, valid=outcome is task)
         if isinstance(outcome, Task):
             self.seen.add(fingerprint(outcome))
         return Generation(
@@ -204,6 +212,7 @@ class CoEvolution:
             response_ids=response_ids,
             text=text,
             outcome=outcome,
+            novelty=novelty,
         )
 
     # ------------------------------------------------------------------ practising
@@ -287,10 +296,14 @@ class CoEvolution:
             lam=settings.rwr.lam,
             weight=settings.rwr.weight,
             quarantined={generation.task_id for generation in attempted if self.trust.is_quarantined(generation)},
-            reward_factors={generation.task_id: self.trust.reward_factor(generation) for generation in attempted},
+            reward_factors={generation.task_id: self._reward_factor(generation) for generation in attempted},
         )
         self.history.update(counted)
         return verdict
+
+    def _reward_factor(self, generation: Generation) -> float:
+        similarity = generation.novelty.similarity if generation.novelty else 0.0
+        return self.trust.reward_factor(generation) * novelty_factor(similarity, self.settings.novelty.lam_dup)
 
     def _attempted(self) -> list[Generation]:
         return [generation for generation in self.generations if generation.attempts]
@@ -349,7 +362,8 @@ class CoEvolution:
         """The curriculum's part of the epoch line."""
         attempts = [attempt for generation in self.generations for attempt in generation.attempts]
         scored = [attempt for attempt in attempts if attempt.scored]
-        texts = Counter(fingerprint(generation.task) for generation in self.generations if generation.task is not None)
+        novelties = [generation.novelty for generation in self.generations if generation.novelty is not None]
+        unique = sum(generation.is_unique for generation in self.generations)
         return {
             "alpha": verdict.alpha,
             "success_rate": sum(a.success for a in scored) / len(scored) if scored else None,
@@ -359,7 +373,9 @@ class CoEvolution:
             "fallback": verdict.fallback,
             "env_reward_mean": verdict.reward_mean,
             **count_rejections(generation.outcome for generation in self.generations),
-            "unique_fraction": len(texts) / len(self.generations) if self.generations else None,
+            "unique_fraction": unique / len(novelties) if novelties else None,
+            "novelty": novelty_summary(novelties),
+            "coverage": coverage(generation.task for generation in self.generations if generation.task is not None),
             "refilled": self.refilled,
             "unscored": verdict.unscored,
             "zero_variance_groups": verdict.zero_variance_share,
@@ -404,6 +420,16 @@ class CoEvolution:
         self.seed_order.load_state_dict(state["seed_order"])
         self.seen.load_state_dict(state["seen"])
         self.run.cut_back(state["pools"], self.epoch + 1 if finished else self.epoch)
+        self._rebuild_novelty()
+
+    def _rebuild_novelty(self) -> None:
+        """The index of an uninterrupted run at this point: seeds, pool, and the valid tasks of an unfinished epoch."""
+        unfinished = {generation.task_id for generation in self.generations}
+        records = (record for record in self.run.d_train if record["id"] not in unfinished)
+        self.novelty.rebuild(Task.model_validate(record["task"]) for record in records)
+        for generation in self.generations:
+            if generation.task is not None:
+                self.novelty.add(generation.task)
 
     def start_afresh(self) -> None:
         """Begins with empty pools. What a run without a checkpoint left is set aside, not continued."""

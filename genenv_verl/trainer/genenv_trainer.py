@@ -58,6 +58,7 @@ from genenv_verl.tasks.validity import ValidityFilter, load_rules
 from genenv_verl.trainer import checkpointing
 from genenv_verl.trainer.co_evolution import BatchItem, CoEvolution, state_to_text
 from genenv_verl.trainer.environment_policy import EnvironmentPolicy, Sample
+from genenv_verl.trainer.evaluation_files import evaluation_set
 from genenv_verl.trainer.generation import Attempt, Generation
 from genenv_verl.trainer.run_directory import RunDirectory, write_atomically
 from genenv_verl.trainer.seed_rows import read_seed_rows
@@ -148,6 +149,8 @@ class GenEnvTrainer(PPOTrainerSync):
             seen=seen,
             solves=functools.partial(is_solved, scoring=Scoring(**self.settings.reward.model_dump())),
             checkers=shared_backend(self.settings.sandbox),
+            evaluation=evaluation_set(self.settings, self.config.data.val_files),
+            max_same_template=self.settings.novelty.max_same_template,
             control_tokens=frozenset(tokenizer.all_special_tokens)
             | {token.content for token in tokenizer.added_tokens_decoder.values() if token.special},
         )

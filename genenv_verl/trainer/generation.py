@@ -20,7 +20,10 @@ from typing import Any
 
 from genenv_verl.curriculum.difficulty import Attempts
 from genenv_verl.tasks.generation import Rejection
+from genenv_verl.tasks.near_duplicates import Novelty
 from genenv_verl.tasks.schema import Task
+
+REPETITIONS = {"duplicate", "near_duplicate", "same_template"}
 
 
 @dataclass
@@ -50,6 +53,7 @@ class Generation:
         prompt_ids: the conditioning context, as sampled.
         response_ids: the generation, as sampled. RWR trains on these ids, never on re-tokenised text.
         outcome: the valid task, or why it was rejected.
+        novelty: how new it is; None if it could not be read as a task.
         attempts: the agent's attempts, empty until its step has run.
         step: the agent step that attempted it.
     """
@@ -61,12 +65,19 @@ class Generation:
     response_ids: list[int]
     text: str
     outcome: Task | Rejection
+    novelty: Novelty | None = None
     attempts: list[Attempt] = field(default_factory=list)
     step: int | None = None
 
     @property
     def task(self) -> Task | None:
         return self.outcome if isinstance(self.outcome, Task) else None
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether it could be read as a task, valid or not, that says something new."""
+        repeats = isinstance(self.outcome, Rejection) and self.outcome.reason in REPETITIONS
+        return self.novelty is not None and not self.novelty.repeated and not repeats
 
     def counted(self) -> Attempts:
         """The attempts as k, n and unscored (only for a valid task that was attempted)."""
@@ -92,13 +103,14 @@ class Generation:
             "text": self.text,
             "task": self.task.model_dump() if self.task else None,
             "rejection": {"reason": rejection.reason, "detail": rejection.detail} if rejection else None,
+            "novelty": self.novelty.to_json() if self.novelty else None,
             "attempts": [attempt.to_json() for attempt in self.attempts],
             "step": self.step,
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Generation:
-        task, rejection = record["task"], record["rejection"]
+        task, rejection, novelty = record["task"], record["rejection"], record["novelty"]
         return cls(
             task_id=record["task_id"],
             seed_id=record["seed_id"],
@@ -107,6 +119,7 @@ class Generation:
             response_ids=record["response_ids"],
             text=record["text"],
             outcome=Rejection(**rejection) if task is None else Task.model_validate(task),
+            novelty=None if novelty is None else Novelty(**novelty),
             attempts=[Attempt(**attempt) for attempt in record["attempts"]],
             step=record["step"],
         )

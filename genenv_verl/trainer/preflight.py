@@ -37,6 +37,7 @@ from genenv_verl.tasks.sandbox.base import Unavailable
 from genenv_verl.tasks.validity import load_rules
 from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tracked_step
 from genenv_verl.trainer.co_evolution import steps_per_epoch
+from genenv_verl.trainer.evaluation_files import read_evaluation_tasks
 from genenv_verl.trainer.run_directory import RunInUse, lock_run
 
 VERL_VERSION = "0.9.1"
@@ -86,6 +87,7 @@ def check_run(config: DictConfig) -> str | None:
     AgentPrompt(settings.agent_template)
     _check_rules(settings)
     n_seeds = _check_seeds(settings)
+    read_evaluation_tasks(settings, OmegaConf.select(config, "data.val_files"))
     _check_counts(config, settings)
     return _notice_of_complete_run(config, settings, n_seeds)
 

@@ -577,7 +577,7 @@ def test_start_afresh_clears_what_a_run_without_a_checkpoint_left(tmp_path, unin
 def test_a_task_that_breaks_a_template_is_rejected_and_the_run_goes_on(tmp_path):
     loop = new_loop(tmp_path)
 
-    def fail(task, seed):
+    def fail(task, seed, novelty):
         raise TemplateError("agent.jinja, line 1: list has no element 0")
 
     loop.validity = SimpleNamespace(check=fail)

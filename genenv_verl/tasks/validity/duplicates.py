@@ -25,3 +25,25 @@ def is_new(candidate: Candidate) -> str | None:
     if mark == fingerprint(candidate.seed):
         return "goal and gold are the seed's"
     return "an earlier task has this goal and gold" if mark in candidate.limits.seen else None
+
+
+@rule("near_duplicate")
+def is_no_paraphrase(candidate: Candidate) -> str | None:
+    novelty = candidate.novelty
+    if novelty is None or novelty.near_duplicate_of is None:
+        return None
+    return f"says in other words what {novelty.near_duplicate_of} says"
+
+
+@rule("same_template")
+def changes_more_than_names_and_numbers(candidate: Candidate) -> str | None:
+    novelty, limit = candidate.novelty, candidate.limits.max_same_template
+    if novelty is None or limit is None or novelty.template_uses < limit:
+        return None
+    return f"{novelty.template_uses} tasks differ from it in names and numbers only"
+
+
+@rule("contaminated")
+def is_apart_from_the_evaluation(candidate: Candidate) -> str | None:
+    evaluation = candidate.limits.evaluation
+    return None if evaluation is None else evaluation.overlap(candidate.task)

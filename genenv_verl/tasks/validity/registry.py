@@ -22,7 +22,9 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from genenv_verl.tasks.contamination import EvaluationSet
 from genenv_verl.tasks.generation import Rejection
+from genenv_verl.tasks.near_duplicates import Novelty
 from genenv_verl.tasks.sandbox.base import CheckerBackend
 from genenv_verl.tasks.schema import Task
 from genenv_verl.tasks.self_test import Solves
@@ -43,6 +45,8 @@ class ValidityFilter:
             self-test are tried.
         checkers: What runs checkers. Without it they are refused: a checker that cannot be tested scores nothing (fail
             closed).
+        evaluation: The tasks that the agent is evaluated on; None: there are none.
+        max_same_template: How many valid tasks may differ in names and numbers only; None: any number.
         control_tokens: Texts of the tokenizer's special tokens. A chat template turns them into the tokens themselves,
             so a task that spells one could end the agent's turn or open a system turn.
     """
@@ -54,11 +58,19 @@ class ValidityFilter:
     seen: Container[str]
     solves: Solves
     checkers: CheckerBackend | None = None
+    evaluation: EvaluationSet | None = None
+    max_same_template: int | None = None
     control_tokens: frozenset[str] = frozenset()
 
-    def check(self, task: Task, seed: Task) -> Rejection | None:
-        """The first rule's complaint about a task that the environment wrote from ``seed``, or None if it is valid."""
-        candidate = Candidate(task, seed, self)
+    def check(self, task: Task, seed: Task, novelty: Novelty | None = None) -> Rejection | None:
+        """The first rule's complaint about a task that the environment wrote from ``seed``, or None if it is valid.
+
+        Args:
+            task: What the environment wrote.
+            seed: The seed task.
+            novelty: How new the task is; None leaves out the rules on near-duplicates.
+        """
+        candidate = Candidate(task, seed, self, novelty)
         for reason, complaint_about in RULES.items():
             complaint = complaint_about(candidate)
             if complaint is not None:
@@ -73,6 +85,7 @@ class Candidate:
     task: Task
     seed: Task
     limits: ValidityFilter
+    novelty: Novelty | None = None
 
 
 Rule = Callable[[Candidate], str | Rejection | None]
