@@ -21,5 +21,6 @@ exec "${PY:-python}" -m verl.trainer.main_ppo --config-name genenv_cpu \
   genenv.environment.model.path="$WORLD/environment" genenv.environment.actor.optim.lr=2e-4 \
   genenv.environment.rollout.prompt_length=64 genenv.environment.rollout.response_length=96 \
   genenv.rwr.batch_size=24 genenv.rwr.kl_coef=0.05 genenv.rwr.max_kl=1.0 \
+  genenv.novelty.near_duplicate=null \
   genenv.environment_template="$HERE/environment.jinja" genenv.agent_template="$HERE/agent.jinja" \
   trainer.total_epochs=6 trainer.test_freq=12 trainer.default_local_dir="$RUN" hydra.run.dir="$RUN/hydra" "$@"

@@ -177,5 +177,6 @@ def _similarities(own: TaskFeatures, others: Sequence[TaskFeatures]) -> np.ndarr
 
 
 def _keys(its: TaskFeatures) -> np.ndarray:
-    """Band keys, and one of gold and values: it finds near-duplicates also where thousands share a template."""
-    return np.append(band_keys(its.elements), np.uint64(its.values_key))
+    """Band keys; one of gold and values, which finds near-duplicates also where thousands share a template; and one of
+    the template, since short tasks of one template can share few words."""
+    return np.append(band_keys(its.elements), np.array([its.values_key, its.template], np.uint64))
