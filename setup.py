@@ -64,7 +64,7 @@ setup(
     package_data={
         "genenv_verl.config": ["*.yaml"],
         "genenv_verl.report": ["assets/*"],
-        "genenv_verl.tasks": ["templates/*.jinja"],
+        "genenv_verl.tasks": ["templates/*.jinja", "templates/environment/*.jinja"],
     },
     install_requires=BASE,
     extras_require={"alfworld": ALFWORLD, "bfcl": BFCL, "cpu": CPU, "gpu": GPU, "dev": DEV},

@@ -156,6 +156,7 @@ class Settings(_Block):
     n_variations: int = Field(default=4, ge=1)
     steps_per_epoch: int | None = Field(default=None, ge=1)
     environment_template: str | None = None
+    offer_checkers: bool = False
     agent_template: str | None = None
     success_threshold: float = Field(default=1.0, gt=0.0, le=1.0)
     reward: RewardSettings = Field(default_factory=RewardSettings)

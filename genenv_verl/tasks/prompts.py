@@ -11,58 +11,58 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The prompts of both policies, rendered from Jinja templates.
-
-A template is text with marker lines, ``<<system>>``, ``<<user>>`` or ``<<assistant>>``, each of which begins a message
-of that role; text before any marker is the user's. Only the template's own lines are markers: a task that contains such
-a line cannot open a role. Blank messages are left out. Two filters are there besides Jinja's own: ``json`` writes a
-value as JSON, and ``percent`` a success rate in [0, 1] as ``37 %``, None as ``unknown``.
-
-Templates are the user's and run in Jinja's sandbox; what they render comes from models and is never a template itself.
-"""
+"""What both policies are asked, rendered from templates (see ``message_template``)."""
 
 from __future__ import annotations
 
-import json
-import re
-import secrets
-import traceback
 from pathlib import Path
 from typing import Any
 
-import jinja2
-from jinja2 import meta, nodes
-from jinja2.sandbox import SandboxedEnvironment
+from genenv_verl.tasks.message_template import MessageTemplate, TemplateError
+from genenv_verl.tasks.schema import EvaluationKind, Task
+from genenv_verl.tasks.tool_budget import Messages, TokenBudget, fit_tools
 
-from genenv_verl.tasks.schema import Task
+__all__ = ["AgentPrompt", "EnvironmentPrompt", "TemplateError", "TokenBudget"]
 
 TEMPLATES = Path(__file__).with_name("templates")
+ENVIRONMENT_TEMPLATES = TEMPLATES / "environment"
 
-_MARKER = re.compile(r"^<<(system|user|assistant)>>[ \t]*$", re.MULTILINE)
-
-
-class TemplateError(ValueError):
-    """A prompt template is missing or broken; the message names file and line."""
+# By how the seed's answers are scored: the kind of task that is asked for.
+TEMPLATE_OF_KIND: dict[EvaluationKind, str] = {
+    "exact_match": "tool_calls.jinja",
+    "reference_answer": "question.jinja",
+    "checker": "checker.jinja",
+}
 
 
 class EnvironmentPrompt:
     """What the environment policy is asked.
 
-    The template reads ``seed`` (the seed task with all its fields, the gold among them: it is the example), ``example``
+    A template reads ``seed`` (the seed task with all its fields, the gold among them: it is the example), ``example``
     (the seed in the form that the environment has to write), ``seed_success``, ``family_success``, ``overall_success``
-    (None when unknown) and ``target_success``.
+    (None when unknown), ``target_success`` and ``offer_checkers``.
 
     Args:
-        template_file: Path of the template, None for the package's own.
+        template: A template file, for seeds of all kinds; or a folder with templates named as in ``TEMPLATE_OF_KIND``,
+            of which those that are missing are the package's; or None for the package's own.
+        offer_checkers: Whether seeds without a checker may be varied into tasks with one.
+        budget: The limit in tokens. A longer prompt has its tools cut, see ``tool_budget``. None: no limit.
 
     Raises:
-        TemplateError: The template is missing or broken, or reads a variable that it is not given.
+        TemplateError: A template is missing or broken, or reads a variable that it is not given.
     """
 
-    _VARIABLES = {"seed", "example", "seed_success", "family_success", "overall_success", "target_success"}
+    _VARIABLES = {
+        "seed", "example", "seed_success", "family_success", "overall_success", "target_success", "offer_checkers",
+    }  # fmt: skip
 
-    def __init__(self, template_file: str | None = None):
-        self._template = _MessageTemplate(Path(template_file or TEMPLATES / "environment.jinja"), self._VARIABLES)
+    def __init__(self, template: str | None = None, *, offer_checkers: bool = False, budget: TokenBudget | None = None):
+        self._offer_checkers = offer_checkers
+        self._budget = budget
+        self._templates = {
+            kind: MessageTemplate(path, self._VARIABLES, behind=[ENVIRONMENT_TEMPLATES])
+            for kind, path in _template_files(template).items()
+        }
 
     def messages(
         self,
@@ -72,7 +72,7 @@ class EnvironmentPrompt:
         family_success: float | None,
         overall_success: float | None,
         target_success: float,
-    ) -> list[dict[str, str]]:
+    ) -> Messages:
         """The messages that ask for one variation of a seed task.
 
         Args:
@@ -85,14 +85,23 @@ class EnvironmentPrompt:
         Raises:
             TemplateError: The template fails on this task.
         """
-        return self._template.messages(
-            seed=seed.model_dump(),
-            example=_example(seed),
-            seed_success=seed_success,
-            family_success=family_success,
-            overall_success=overall_success,
-            target_success=target_success,
-        )
+        shown = seed.model_dump()
+        tools = shown["context"]["tools"]
+
+        def render(cut: list[dict[str, Any]]) -> Messages:
+            return self._templates[seed.evaluation.kind].messages(
+                seed={**shown, "context": {**shown["context"], "tools": cut}},
+                example=_example(seed),
+                seed_success=seed_success,
+                family_success=family_success,
+                overall_success=overall_success,
+                target_success=target_success,
+                offer_checkers=self._offer_checkers,
+            )
+
+        if self._budget is None:
+            return render(tools)
+        return fit_tools(tools, {call.name for call in seed.gold_action or ()}, render, self._budget)
 
 
 class AgentPrompt:
@@ -109,7 +118,7 @@ class AgentPrompt:
     """
 
     def __init__(self, template_file: str | None = None):
-        self._template = _MessageTemplate(Path(template_file or TEMPLATES / "agent.jinja"), {"task"})
+        self._template = MessageTemplate(Path(template_file or TEMPLATES / "agent.jinja"), {"task"})
 
     def messages(self, task: Task) -> list[dict[str, str]]:
         """The messages that put a task to the agent.
@@ -118,6 +127,20 @@ class AgentPrompt:
             TemplateError: The template fails on this task.
         """
         return self._template.messages(task=task.model_dump(include={"task_id", "family", "context"}))
+
+
+def _template_files(template: str | None) -> dict[EvaluationKind, Path]:
+    """The template file of each kind of seed."""
+    own = {kind: ENVIRONMENT_TEMPLATES / name for kind, name in TEMPLATE_OF_KIND.items()}
+    if template is None:
+        return own
+    path = Path(template).expanduser()
+    if not path.is_dir():
+        return dict.fromkeys(own, path)
+    given = {kind: path / name for kind, name in TEMPLATE_OF_KIND.items() if (path / name).is_file()}
+    if not given:
+        raise TemplateError(f"{path}: the folder has none of {', '.join(TEMPLATE_OF_KIND.values())}")
+    return own | given
 
 
 def _example(seed: Task) -> dict[str, Any]:
@@ -130,53 +153,3 @@ def _example(seed: Task) -> dict[str, Any]:
     elif seed.evaluation.reference is not None:
         example["answer"] = seed.evaluation.reference
     return example
-
-
-class _MessageTemplate:
-    """A template file that renders to chat messages."""
-
-    def __init__(self, path: Path, variables: set[str]):
-        self._path = path
-        # A word that no value can contain takes the markers' place, so that values cannot bring markers of their own.
-        self._mark = secrets.token_hex(16)
-        try:
-            source = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise TemplateError(f"{path}: the template cannot be read: {error}") from error
-        source = _MARKER.sub(lambda marker: f"{self._mark}{marker[1]}{self._mark}", source)
-        try:
-            tree = _JINJA.parse(source, filename=str(path))
-            self._template = _JINJA.from_string(source)
-        except jinja2.TemplateSyntaxError as error:
-            raise TemplateError(f"{path}, line {error.lineno}: {error.message}") from error
-        if unknown := meta.find_undeclared_variables(tree) - variables:
-            line, name = min((node.lineno, node.name) for node in tree.find_all(nodes.Name) if node.name in unknown)
-            raise TemplateError(f"{path}, line {line}: {name!r} is unknown; the template is given {sorted(variables)}")
-
-    def messages(self, **values: Any) -> list[dict[str, str]]:
-        try:
-            rendered = self._template.render(values)
-        except (jinja2.TemplateError, TypeError, ValueError) as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            lines = [frame.lineno for frame in frames if frame.filename == "<template>"]
-            place = f"{self._path}, line {lines[-1]}" if lines else str(self._path)
-            raise TemplateError(f"{place}: {error}") from error
-        first, *rest = rendered.split(self._mark)
-        turns = [("user", first), *zip(rest[::2], rest[1::2], strict=True)]
-        messages = [{"role": role, "content": text.strip()} for role, text in turns if text.strip()]
-        if not messages:
-            raise TemplateError(f"{self._path}: the template renders to nothing")
-        return messages
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _percent(rate: float | None) -> str:
-    return "unknown" if rate is None else f"{100 * rate:.0f} %"
-
-
-_JINJA = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-_JINJA.filters["json"] = _json
-_JINJA.filters["percent"] = _percent

@@ -40,7 +40,7 @@ from genenv_verl.tasks.coverage import coverage, novelty_summary
 from genenv_verl.tasks.generation import Rejection, count_rejections, read_generation
 from genenv_verl.tasks.near_duplicates import NoveltyIndex
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
-from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
+from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError, TokenBudget
 from genenv_verl.tasks.records import from_verl_row, to_verl_row
 from genenv_verl.tasks.schema import Generator, Task
 from genenv_verl.tasks.validity import ValidityFilter
@@ -94,6 +94,8 @@ class CoEvolution:
         batch_size: prompts of an agent step.
         make_validity_filter: builds the filter around the set of tasks already seen; it needs the agent's tokenizer.
         model_name: name of the environment's model, for the tasks' ``generator``.
+        sampling: how the environment samples, for the same.
+        prompt_budget: the limit of the environment's prompts; ``None``: none.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class CoEvolution:
         make_validity_filter: Callable[[SeenTasks], ValidityFilter],
         model_name: str,
         sampling: dict[str, Any],
+        prompt_budget: TokenBudget | None = None,
     ):
         self.settings = settings
         self.run = run
@@ -124,7 +127,9 @@ class CoEvolution:
         self.seen = SeenTasks()
         self.novelty = NoveltyIndex(self.seed_tasks, settings.novelty.near_duplicate)
         self.validity = make_validity_filter(self.seen)
-        self.environment_prompt = EnvironmentPrompt(settings.environment_template)
+        self.environment_prompt = EnvironmentPrompt(
+            settings.environment_template, offer_checkers=settings.offer_checkers, budget=prompt_budget
+        )
         self.agent_prompt = AgentPrompt(settings.agent_template)
         self.epoch = 0
         self.generations: list[Generation] = []

@@ -167,14 +167,18 @@ class EnvironmentPolicy:
 
         return asyncio.run(sample_all())
 
-    async def _sample(self, request: Request) -> Written:
-        prompt_ids = self.tokenizer.apply_chat_template(
-            request.messages,
+    def tokenize(self, messages: list[dict[str, str]]) -> list[int]:
+        """The token ids of a request, up to where the environment begins to write."""
+        return self.tokenizer.apply_chat_template(
+            messages,
             add_generation_prompt=True,
             tokenize=True,
             return_dict=False,
             **self.config.data.get("apply_chat_template_kwargs", {}),
         )
+
+    async def _sample(self, request: Request) -> Written:
+        prompt_ids = self.tokenize(request.messages)
         if len(prompt_ids) > self.rollout.prompt_length:
             return Written([], [], "", False, 0, problem="seed_prompt_too_long")
         sampling = {

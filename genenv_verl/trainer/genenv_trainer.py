@@ -53,6 +53,7 @@ from genenv_verl.curriculum.epochs import epoch_of_step
 from genenv_verl.rewards.agent_reward import Scoring
 from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
+from genenv_verl.tasks.prompts import TokenBudget
 from genenv_verl.tasks.sandbox.backends import shared_backend
 from genenv_verl.tasks.validity import ValidityFilter, load_rules
 from genenv_verl.trainer import checkpointing
@@ -115,6 +116,8 @@ class GenEnvTrainer(PPOTrainerSync):
             make_validity_filter=self._validity_filter,
             model_name=environment.actor_rollout_ref.model.path,
             sampling={key: rollout[key] for key in ("temperature", "top_p", "top_k")},
+            # the environment is built later, but before it is asked for anything
+            prompt_budget=TokenBudget(rollout.prompt_length, lambda messages: len(self.environment.tokenize(messages))),
         )
         steps = self.co_evolution.steps_per_epoch
         total = self.config.trainer.total_training_steps or steps * self.config.trainer.total_epochs
