@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import typer
 
-from genenv_verl.cli import benchmarks, evaluate, plan, report, runs, seeds, tasks
+from genenv_verl.cli import benchmarks, diagnose, evaluate, plan, report, runs, seeds, tasks
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 app.command("epochs")(runs.epochs)
 app.command("check-seeds")(seeds.check_seeds)
+app.command("diagnose")(diagnose.diagnose)
 app.command("plan")(plan.plan)
 app.command("prepare")(benchmarks.prepare)
 app.command("score")(benchmarks.score)
