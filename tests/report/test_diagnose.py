@@ -309,6 +309,25 @@ def test_unscored_attempts_are_told_with_their_reasons(tmp_path):
     assert "timeout 12" in finding.says
 
 
+def test_the_chance_level_of_the_tasks_counts_beside_the_recorded_mean(tmp_path):
+    root = write(tmp_path, healthy(), tasks=[{"trust": {"chance_level": 0.5}, "attempts": [{"scored": True}] * 8}])
+    assert found(root)["luck"].figures["chance_level_mean"] == 0.5
+
+
+def test_a_run_that_does_not_name_its_variant_is_judged_by_its_updates(tmp_path):
+    lines = plant(healthy(), "env_update.kl_initial", 0.0)
+    for line in lines:
+        del line["variant"]
+    assert list(found(write(tmp_path, lines, config=None))) == ["environment_not_moving"]
+
+
+def test_without_configuration_a_run_that_accepts_more_than_the_band_holds_has_no_band(tmp_path):
+    lines = healthy()
+    for line in lines:  # per task, no filter, a few tasks in quarantine
+        line |= {"groups": 68, "accepted_groups": 61, "acceptance_rate": 0.1, "fallback": False}
+    assert found(write(tmp_path, lines, config=None)) == {}
+
+
 def test_a_high_target_is_no_saturation(tmp_path):
     lines = plant(plant(healthy(), "success_rate", 0.93), "alpha", 0.9)
     assert "agent_saturated" not in found(write(tmp_path, lines))
@@ -341,7 +360,7 @@ def test_no_value_of_any_field_ends_the_diagnosis(tmp_path):
                 continue  # the field it lies in is none any more
         config = configured(**{key: generator.choice(WEIRD[:-2]) for key in ("k_min", "beta", "filter", "preset")})
         root = write(tmp_path / str(number), lines, config)
-        json.dumps(diagnose(read_run(root, "run")).to_json())
+        json.dumps(diagnose(read_run(root, "run")).to_json(), allow_nan=False)
 
 
 def test_a_damaged_run_is_read_as_far_as_it_goes(tmp_path):
@@ -408,6 +427,11 @@ def test_every_key_that_a_finding_names_exists():
     assert len(named) > 20
     unknown = {key for key in named if key not in known and not any(it.startswith(key + ".") for it in known)}
     assert unknown <= {"actor_rollout_ref.actor.entropy_coeff", "genenv.watchdog"}, "only what verl names"
+
+
+def test_every_rule_stands_in_the_documentation():
+    text = (Path(__file__).parents[2] / "docs" / "diagnose.md").read_text(encoding="utf-8")
+    assert {line.split("`")[1] for line in text.splitlines() if line.startswith("| `")} == set(RULES)
 
 
 # ---------------------------------------------------------------------- trends

@@ -20,8 +20,8 @@ from genenv_verl.report.diagnose.finding import Finding, Remedy, rule
 from genenv_verl.report.diagnose.trends import early_and_late, largest_jump, recent_mean
 from genenv_verl.report.fields import number
 
-SATURATED = 0.9
-"""With eight attempts 43 % of such tasks are solved every time, and GRPO learns nothing from those."""
+SATURATED = 0.85
+"""With eight attempts more than a quarter of such tasks are solved every time, and GRPO learns nothing from those."""
 HOPELESS = 0.02
 """With eight attempts 85 % of such tasks are never solved."""
 UNIFORM_SHARE = 0.8
@@ -88,7 +88,7 @@ def no_contrast(facts: Facts) -> Finding | None:
         return None
     return Finding(
         says=f"{uniform[-1]:.0%} of the tasks are solved in all attempts or in none (success rate {success[-1]:.0%}): "
-        "they are trivial or impossible, and the agent learns from the others only.",
+        "they are too easy or too hard, and the agent learns from the others only.",
         figures={"zero_variance_groups": uniform[-1], "success_rate": success[-1]},
         remedies=(
             Remedy("genenv.granularity", "task or shrunk: a seed group mixes trivial and impossible tasks to p̂ near ½"),
@@ -134,7 +134,7 @@ def task_length_drift(facts: Facts) -> Finding | None:
 
 
 def _length_drift(what: str, field: str, lengths: list[float], remedies: tuple[Remedy, ...]) -> Finding | None:
-    lengths = [length for length in lengths if length > 0.0]
+    lengths = [length for length in lengths if length >= 1.0]
     place, jump = largest_jump(lengths)
     trend = early_and_late(lengths)
     if jump > JUMP:

@@ -80,7 +80,10 @@ class Facts:
 
     @property
     def trains_environment(self) -> bool:
-        return self.run.variant == "genenv"
+        """Whether the variant is ``genenv``; where no line names it, whether any has an update."""
+        if self.run.variant != "unknown":
+            return self.run.variant == "genenv"
+        return any(isinstance(line.get("env_update"), dict) for line in self.epochs)
 
     def series(self, path: str) -> list[float]:
         """A number of all epoch lines that have it."""
@@ -129,7 +132,7 @@ class Facts:
 
     @property
     def filter(self) -> str:
-        """The filter: as configured, else as the epoch lines show it."""
+        """The filter as configured, else ``band`` or ``other`` as the epoch lines show it."""
         configured = self.setting("filter")
         return configured if configured in ("band", "top_k", "none") else _filter_of(self.epochs)
 
@@ -160,27 +163,23 @@ def total_counts(lines: list[dict[str, Any]], path: str) -> Counter[str]:
     """The mapping of counts under a path, added up over lines."""
     total: Counter[str] = Counter()
     for line in lines:
-        total.update({name: int(count) for name, count in counts(line, path).items()})
+        total.update({name[:80]: int(count) for name, count in counts(line, path).items()})
     return total
 
 
 def _filter_of(epochs: list[dict[str, Any]]) -> str:
-    """The filter that acceptance and fallback of the lines speak for; ``unknown`` if nothing does."""
-    pairs = [
-        (number(line, "accepted_groups"), number(line, "acceptance_rate"), number(line, "groups"))
-        for line in epochs
-        if value_at(line, "fallback") is not True
-    ]
-    known = [(a, rate * groups, groups) for a, rate, groups in pairs if a is not None and rate is not None and groups]
-    if len(pairs) < len(epochs) or any(abs(a - in_band) < 0.5 and a < groups for a, in_band, groups in known):
-        return "band"
-    if (
-        known
-        and all(a == groups for a, _, groups in known)
-        and any(in_band < groups - 0.5 for _, in_band, groups in known)
-    ):
-        return "none"
-    return "unknown"
+    """``band`` if the lines can only, or may, come from it; ``other`` if more was accepted than the band holds."""
+    chosen = False
+    for line in epochs:
+        accepted, rate, groups = (number(line, name) for name in ("accepted_groups", "acceptance_rate", "groups"))
+        if value_at(line, "fallback") is True:
+            return "band"
+        if accepted is None or rate is None or not groups:
+            continue
+        if accepted > rate * groups + 0.5:
+            return "other"
+        chosen = chosen or accepted < groups
+    return "band" if chosen else "other"
 
 
 def _look_at(records: Iterator[dict[str, Any]]) -> TaskSample:

@@ -23,8 +23,8 @@ from genenv_verl.report.diagnose.trends import early_and_late, fallen, recent_me
 from genenv_verl.report.fields import counts, number
 
 DUPLICATES = ("duplicate", "near_duplicate", "same_template")
-FALL = 0.2
-"""A fall of a share that is worth a look. Healthy runs of the miniature world lose up to 0.15 and recover."""
+FALL = 0.15
+"""A fall of a share that is worth a look. Healthy runs of the miniature world lose up to 0.1 (docs/results.md)."""
 LOW = 0.5
 """Most of what is written is of no use."""
 SHRUNK = 0.5
@@ -54,6 +54,7 @@ def collapse(facts: Facts) -> Finding | None:
         f"the first ({unique[-1]:.0%} in the last one).",
         figures={f"{field} early": early, f"{field} late": late, f"{field} last": unique[-1]},
         remedies=(
+            Remedy("genenv.novelty.lam_dup", "above 0 (0.5): tasks like earlier ones earn less"),
             Remedy("genenv.rwr.kl_coef", "raise it: stay nearer to the initial environment"),
             Remedy("genenv.environment.actor.optim.lr", "lower it"),
             Remedy("genenv.rwr.lam", "raise it: a few texts no longer take all the weight"),
@@ -79,6 +80,7 @@ def coverage_shrinking(facts: Facts) -> Finding | None:
                 remedies=(
                     Remedy("genenv.granularity", "seed: an easy family no longer wins task by task"),
                     Remedy("genenv.rwr.kl_coef", "raise it"),
+                    Remedy("genenv.novelty.lam_dup", "above 0 (0.5): tasks like earlier ones earn less"),
                 ),
             )
     return None
@@ -151,9 +153,8 @@ def tasks_cut_off(facts: Facts) -> Finding | None:
 @rule("luck")
 def luck(facts: Facts) -> Finding | None:
     """Guessing explains much of the success."""
-    chance = recent_mean(facts.series("trust.chance_level_mean"))
-    if chance is None:
-        chance = facts.tasks.chance_level
+    levels = (recent_mean(facts.series("trust.chance_level_mean")), facts.tasks.chance_level)
+    chance = max((level for level in levels if level is not None), default=None)
     tasks = sum(attempted_tasks(line) for line in facts.recent)
     lucky = total_counts(facts.recent, "trust")["lucky"]
     share = lucky / tasks if tasks else 0.0
