@@ -25,6 +25,7 @@ from genenv_verl.cli import benchmarks, diagnose, evaluate, plan, report, runs, 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
+    pretty_exceptions_show_locals=False,  # keys may be among them
     help="Tools around GenEnv runs. Training itself is started with verl: "
     "`python -m verl.trainer.main_ppo --config-name genenv …`",
 )

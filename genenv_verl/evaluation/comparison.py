@@ -81,12 +81,9 @@ def _compare(
     groups = [benchmark.episode(records[line["record_id"]]) for line in first]
     figures = [_figure(benchmark, records, field, lines) for lines in (first, second)]
     everything = range(len(first))
-    comparison = compare_paired(
-        groups,
-        (figures[0], [float(line[field]) for line in first]),
-        (figures[1], [float(line[field]) for line in second]),
-        seed=seed,
-    )
+    # a step's own share of the figure: its verdict may be about something else (ALFWorld's is admissibility)
+    shares = [[figure([position]) for position in everything] for figure in figures]
+    comparison = compare_paired(groups, (figures[0], shares[0]), (figures[1], shares[1]), seed=seed)
     return {
         "benchmark": name,
         "metric": "judge" if field == "judged" else "score",

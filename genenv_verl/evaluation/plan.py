@@ -25,7 +25,7 @@ from genenv_verl.benchmarks.base import Benchmark, Step
 from genenv_verl.evaluation.chat import Decoding
 from genenv_verl.evaluation.http import check_url, key_from_environment
 from genenv_verl.evaluation.paper_rows import COLUMNS
-from genenv_verl.evaluation.sampling import choose_steps, evaluated_records
+from genenv_verl.evaluation.sampling import by_use, choose_steps
 from genenv_verl.evaluation.styles import get_style
 
 # Two scorers of one release.
@@ -174,7 +174,7 @@ def choose(plan: Plan, name: str) -> Chosen:
     """
     benchmark = make_benchmark(plan, name)
     records = benchmark.load(source_folder(plan.data, name))
-    for candidates in (evaluated_records(records), records):
+    for candidates in by_use(records):
         if steps := choose_steps(benchmark, candidates, plan.limit):
             return Chosen(benchmark, steps, len(candidates))
     raise PlanError(f"the release of {name} holds no step that can be scored")

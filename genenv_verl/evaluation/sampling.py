@@ -22,9 +22,10 @@ from genenv_verl.benchmarks.base import Benchmark, Record, Step
 from genenv_verl.benchmarks.prepare import TRAIN_SPLIT
 
 
-def evaluated_records(records: Sequence[Record]) -> list[Record]:
-    """The records that a model is judged by: all but those of the release's training split."""
-    return [record for record in records if record.split != TRAIN_SPLIT]
+def by_use(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """The records that a model is judged by, and those of the release's training split."""
+    judged = [record for record in records if record.split != TRAIN_SPLIT]
+    return judged, [record for record in records if record.split == TRAIN_SPLIT]
 
 
 def choose_steps(benchmark: Benchmark, records: Sequence[Record], limit: int | None) -> list[Step]:
@@ -44,7 +45,7 @@ def choose_steps(benchmark: Benchmark, records: Sequence[Record], limit: int | N
             by_hash = sorted(enumerate(steps), key=lambda pair: _hash(pair[1].step_id))
             ranked += [(rank, used, (places[record_id], at), step) for rank, (at, step) in enumerate(by_hash)]
             used += 1
-        start, size = start + size, 2 * size
+        start, size = start + size, 4 * size
     chosen = sorted(ranked, key=lambda entry: entry[:2])[:limit]
     return [step for *_, step in sorted(chosen, key=lambda entry: entry[2])]
 

@@ -111,9 +111,9 @@ async def _run_benchmark(
 
 
 def versions(*, local_server: bool) -> dict[str, str]:
-    """Versions of what a result depends on."""
-    found = {"genenv_verl": importlib.metadata.version("genenv_verl"), "python": platform.python_version()}
-    for distribution in ("bfcl-eval", "textworld", "alfworld"):
+    """Versions of what a result depends on, as far as it is installed."""
+    found = {"python": platform.python_version()}
+    for distribution in ("genenv_verl", "bfcl-eval", "textworld", "alfworld"):
         try:
             found[distribution] = importlib.metadata.version(distribution)
         except importlib.metadata.PackageNotFoundError:
