@@ -176,7 +176,7 @@ def _filter_of(epochs: list[dict[str, Any]]) -> str:
             return "band"
         if accepted is None or rate is None or not groups:
             continue
-        if accepted > rate * groups + 0.5:
+        if accepted > rate * groups + max(0.5, 0.05 * groups):  # a quarantine or a damaged line shifts a few
             return "other"
         chosen = chosen or accepted < groups
     return "band" if chosen else "other"
