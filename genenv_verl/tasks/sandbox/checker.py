@@ -27,14 +27,12 @@ _ANSWER = "__answer__"
 
 
 def steps(request: dict[str, Any]) -> Sequence[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
-    """The checker's life: its source is read and run, then its entry point is called with the answer."""
-    source, answer = request["source"], request["answer"]
+    """The checker's life: its source is run, then its entry point is called with the answer."""
     names = {"__name__": "checker"}
     return [
-        ("parsed", compile, (source, "<checker>", "exec")),
-        ("defined", exec, (source, names)),
+        ("defined", exec, (request["source"], names)),
         ("entry_point", eval, (ENTRY_POINT, names)),
-        ("verdict", eval, (f"{ENTRY_POINT}({_ANSWER})", names, {_ANSWER: answer})),
+        ("verdict", eval, (f"{ENTRY_POINT}({_ANSWER})", names, {_ANSWER: request["answer"]})),
     ]
 
 
@@ -45,10 +43,10 @@ def reply(results: dict[str, Any], raised: bytes) -> bytes:
         if verdict is True:
             return b'+{"accepted": true}'
         return b'+{"accepted": false}' if verdict is False else b"-bad_verdict"
-    if "parsed" not in results:
-        return b"-syntax_error " + raised
     if raised == b"MemoryError":
         return b"-memory"
-    if "defined" in results and "entry_point" not in results:
-        return b"-no_entry_point"
+    if "defined" in results:
+        return (b"-exception " + raised if raised else b"-exit") if "entry_point" in results else b"-no_entry_point"
+    if raised == b"SyntaxError" or raised == b"IndentationError" or raised == b"TabError":
+        return b"-syntax_error"
     return b"-exception " + raised if raised else b"-exit"

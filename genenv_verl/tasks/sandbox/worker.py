@@ -34,7 +34,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -42,6 +42,9 @@ from genenv_verl.tasks.sandbox import probe
 from genenv_verl.tasks.sandbox.frames import read_frame, write_frame
 from genenv_verl.tasks.sandbox.isolation import REPORT, Isolation, isolation, limit_resources, lower_limit
 from genenv_verl.tasks.sandbox.sealed import Sealed, Step
+
+# Makes a report of the results of steps and of what was raised. Foreign code has run: see ``sealed``.
+Reply = Callable[[dict[str, Any], bytes], bytes]
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PROBE_SECONDS = 60.0
@@ -134,11 +137,14 @@ class _Worker:
 
     def _call(self, program: ModuleType, request: bytes, seconds: float) -> bytes:
         self._walls.fresh_scratch()
+        # Read before the fork: a child pays for every page of memory that it is the first to touch.
+        program_steps, reply = _parts_of(program)
+        steps = program_steps(json.loads(request))
         # Sockets, and no pipe: a pipe can be opened anew by its name in /proc.
         reader, writer = socket.socketpair()
         child = os.fork()
         if child == 0:
-            self._run_child(program, request, writer.fileno(), seconds)
+            self._run_child(steps, reply, writer.fileno(), seconds)
         writer.close()
         deadline = time.monotonic() + seconds
         report = self._collect(reader, deadline)
@@ -168,20 +174,20 @@ class _Worker:
                 os._exit(0)
         return b"-timeout"
 
-    def _run_child(self, program: ModuleType, request: bytes, descriptor: int, seconds: float) -> NoReturn:
+    def _run_child(self, steps: Sequence[Step], reply: Reply, descriptor: int, seconds: float) -> NoReturn:
         write, leave, report_to = os.write, os._exit, REPORT  # Foreign code may replace all of them.
         try:
             os.dup2(descriptor, REPORT)
             self._walls.confine()
             os.closerange(REPORT + 1, 1 << 16)
             lower_limit(resource.RLIMIT_CPU, int(seconds) + 2)
-            report = self._run_program(program, json.loads(request))
+            report = reply(*self._run_steps(steps))
             while report:
                 report = report[write(report_to, report) :]
         finally:
             leave(0)
 
-    def _run_program(self, program: ModuleType, request: dict[str, Any]) -> bytes:
+    def _run_steps(self, steps: Sequence[Step]) -> tuple[dict[str, Any], bytes]:
         gate = _thread.allocate_lock()
         gate.acquire()
 
@@ -194,12 +200,16 @@ class _Worker:
             self._walls.seal(foreign=False)
             gate.release()
 
-        makes_steps, reply = (program.steps, program.reply) if hasattr(program, "steps") else _of_run(program)
-        return reply(*self._sealed.run(makes_steps(request), enter, started))
+        return self._sealed.run(steps, enter, started)
 
 
-def _of_run(program: ModuleType) -> Any:
-    """Steps and reply of a program that is one function ``run(request) -> reply``."""
+def _parts_of(program: ModuleType) -> tuple[Callable[[dict[str, Any]], Sequence[Step]], Reply]:
+    """What a program runs for a request, and how it reports what came of it.
+
+    A program has ``steps`` and ``reply``, as ``checker`` has, or is one function ``run(request) -> reply``.
+    """
+    if hasattr(program, "steps"):
+        return program.steps, program.reply
 
     def steps(request: dict[str, Any]) -> Sequence[Step]:
         return [("reply", lambda: json.dumps(program.run(request)).encode(), ())]
