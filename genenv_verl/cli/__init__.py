@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import typer
 
-from genenv_verl.cli import benchmarks, diagnose, evaluate, plan, report, runs, seeds, tasks
+from genenv_verl.cli import augment, benchmarks, diagnose, evaluate, plan, report, runs, seeds, tasks
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,6 +35,7 @@ app.command("diagnose")(diagnose.diagnose)
 app.command("plan")(plan.plan)
 app.command("prepare")(benchmarks.prepare)
 app.command("score")(benchmarks.score)
+app.command("augment")(augment.augment)
 app.command("evaluate")(evaluate.evaluate)
 app.command("table")(evaluate.table)
 app.command("compare")(evaluate.compare)

@@ -89,7 +89,7 @@ def evaluate(
         options=_read_options(option or []),
         limit=limit,
         style=style,
-        decoding=Decoding(temperature, max_tokens, seed, _read_extra(extra_body)),
+        decoding=Decoding(temperature, max_tokens, seed, read_extra(extra_body)),
         context_tokens=context_tokens,
         concurrency=concurrency,
         timeout_s=timeout,
@@ -153,7 +153,8 @@ def _read_options(options: list[str]) -> dict[str, dict[str, Any]]:
     return read
 
 
-def _read_extra(text: str | None) -> dict[str, Any]:
+def read_extra(text: str | None) -> dict[str, Any]:
+    """The fields of ``--extra-body`` (SystemExit with what is wrong with them)."""
     try:
         extra = json.loads(text or "{}")
     except ValueError:

@@ -27,7 +27,7 @@ from genenv_verl.config.allowed import allowed_values, block_of
 from genenv_verl.rewards.measures import find_measure
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
 
-Variant = Literal["genenv", "random", "grpo"]
+Variant = Literal["genenv", "random", "static", "offline", "grpo"]
 Granularity = Literal["task", "seed", "batch", "shrunk"]
 Filter = Literal["band", "top_k", "none"]
 
@@ -181,7 +181,12 @@ class Settings(_Block):
 
     @property
     def has_environment(self) -> bool:
-        return self.variant != "grpo"
+        return self.variant in ("genenv", "random")
+
+    @property
+    def has_fixed_set(self) -> bool:
+        """Whether the run trains on a file that ``genenv-verl augment`` wrote."""
+        return self.variant in ("static", "offline")
 
     @property
     def trains_environment(self) -> bool:

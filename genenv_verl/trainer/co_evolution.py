@@ -27,8 +27,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jinja2
-
 from genenv_verl.config.settings import AlphaSettings, Settings
 from genenv_verl.curriculum.alpha_schedule import AlphaSchedule
 from genenv_verl.curriculum.difficulty import Attempts
@@ -37,13 +35,14 @@ from genenv_verl.curriculum.history import SuccessHistory
 from genenv_verl.curriculum.verdicts import EpochVerdict, judge_epoch
 from genenv_verl.pools.mixture import Mixture, refill
 from genenv_verl.tasks.coverage import coverage, novelty_summary
-from genenv_verl.tasks.generation import Rejection, count_rejections, read_generation
+from genenv_verl.tasks.generation import Rejection, count_rejections
 from genenv_verl.tasks.near_duplicates import NoveltyIndex
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
-from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError, TokenBudget
+from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TokenBudget
 from genenv_verl.tasks.records import from_verl_row, to_verl_row
 from genenv_verl.tasks.schema import Generator, Task
 from genenv_verl.tasks.validity import ValidityFilter
+from genenv_verl.tasks.writing import read_valid_task
 from genenv_verl.trainer.generation import Attempt, Generation
 from genenv_verl.trainer.run_directory import RunDirectory
 from genenv_verl.trainer.trust_policy import TrustPolicy
@@ -186,10 +185,11 @@ class CoEvolution:
         ``problem`` is the reason why nothing was sampled: ``seed_prompt_too_long`` or ``server_error``.
         """
         outcome: Task | Rejection
+        novelty = None
         if not response_ids:
             outcome = Rejection(problem or "empty", "the environment wrote nothing")
         else:
-            outcome = read_generation(
+            outcome, novelty = read_valid_task(
                 text,
                 seed=request.seed,
                 task_id=request.task_id,
@@ -197,16 +197,9 @@ class CoEvolution:
                 generator=Generator(model=self.model_name, step=step, sampling=self.sampling),
                 truncated=truncated,
                 success_threshold=self.settings.success_threshold,
+                validity=self.validity,
+                novelty=self.novelty,
             )
-        novelty = None
-        if isinstance(task := outcome, Task):
-            novelty = self.novelty.measure(task, request.seed)
-            try:
-                outcome = self.validity.check(task, request.seed, novelty) or task
-            except (TemplateError, jinja2.TemplateError) as error:
-                # a template of the user's, or the model's chat template, that this task breaks: the run goes on
-                outcome = Rejection("prompt_failed", str(error)[:200])
-            self.novelty.add(task, valid=outcome is task)
         if isinstance(outcome, Task):
             self.seen.add(fingerprint(outcome))
         return Generation(

@@ -39,6 +39,7 @@ from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tra
 from genenv_verl.trainer.co_evolution import steps_per_epoch
 from genenv_verl.trainer.evaluation_files import read_evaluation_tasks
 from genenv_verl.trainer.run_directory import RunInUse, lock_run
+from genenv_verl.variants.manifest import ManifestError, manifest_of
 
 VERL_VERSION = "0.9.1"
 # the plug-in touches internals of these: other versions are refused, not tried
@@ -80,6 +81,8 @@ def check_run(config: DictConfig) -> str | None:
     check_versions()
     settings = read_settings(OmegaConf.to_container(config.genenv, resolve=True))
     _check_agent(config)
+    if settings.has_fixed_set:
+        _check_fixed_set(config, settings)
     if not settings.has_environment:
         return None
     _check_model("genenv.environment.model.path", environment_config(config).actor_rollout_ref.model.path)
@@ -139,6 +142,22 @@ def _check_agent(config: DictConfig) -> None:
         for file in [files] if isinstance(files, str) else list(files or []):
             if not Path(os.path.expanduser(file)).is_file() and "://" not in file:
                 raise PreflightError(f"{key} = {file!r}: no such file")
+
+
+def _train_files(config: DictConfig) -> list[str]:
+    files = OmegaConf.select(config, "data.train_files")
+    return [files] if isinstance(files, str) else list(files or [])
+
+
+def _check_fixed_set(config: DictConfig, settings: Settings) -> None:
+    """``static`` and ``offline`` are names for data that ``genenv-verl augment`` wrote: other data is ``grpo``."""
+    if not _train_files(config):
+        raise PreflightError(f"data.train_files is empty: genenv.variant = {settings.variant!r} trains on nothing else")
+    for file in _train_files(config):
+        try:
+            manifest_of(Path(file).expanduser(), settings.variant)
+        except ManifestError as error:
+            raise PreflightError(f"data.train_files: {error}") from None
 
 
 def _check_seeds(settings: Settings) -> int:

@@ -126,7 +126,7 @@ def test_the_callers_block_is_left_as_it_is():
         ({"alpha": {"schedule": "piecewise", "points": [[1, 0.3]]}}, "genenv.alpha", "[[1, 0.3]]", "[[0, alpha], …]"),
         ({"alpha": {"points": [[0, 2.0]]}}, "genenv.alpha.points.0.1", "2.0", "number in (0, 1)"),
         ({"alpha": 0.5}, "genenv.alpha", "0.5", "schedule, start, end, epochs, points"),
-        ({"variant": "nonsense"}, "genenv.variant", "'nonsense'", "genenv | random | grpo"),
+        ({"variant": "nonsense"}, "genenv.variant", "'nonsense'", "genenv | random | static | offline | grpo"),
         ({"preset": "papr"}, "genenv.preset", "'papr'", "paper | calibrated"),
         ({"preset": ["paper"]}, "genenv.preset", "['paper']", "paper | calibrated"),
         ({"preset": None}, "genenv.preset", "None", "paper | calibrated"),
@@ -188,12 +188,19 @@ def test_missing_seeds_are_named():
 
 
 @pytest.mark.parametrize(
-    ("variant", "has_environment", "trains_environment"),
-    [("genenv", True, True), ("random", True, False), ("grpo", False, False)],
+    ("variant", "has_environment", "trains_environment", "has_fixed_set"),
+    [
+        ("genenv", True, True, False),
+        ("random", True, False, False),
+        ("static", False, False, True),
+        ("offline", False, False, True),
+        ("grpo", False, False, False),
+    ],
 )
-def test_what_a_variant_means(variant, has_environment, trains_environment):
+def test_what_a_variant_means(variant, has_environment, trains_environment, has_fixed_set):
     read = settings(variant=variant)
-    assert (read.has_environment, read.trains_environment) == (has_environment, trains_environment)
+    found = (read.has_environment, read.trains_environment, read.has_fixed_set)
+    assert found == (has_environment, trains_environment, has_fixed_set)
 
 
 def test_one_seed_file_or_several():

