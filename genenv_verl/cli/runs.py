@@ -21,17 +21,22 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from genenv_verl.report.cost_table import cost_table
 from genenv_verl.report.epoch_table import epoch_table, read_epochs
 
 
-def epochs(runs: Annotated[list[Path], typer.Argument(help="Runs: the folder given as trainer.default_local_dir.")]):
+def epochs(
+    runs: Annotated[list[Path], typer.Argument(help="Runs: the folder given as trainer.default_local_dir.")],
+    cost: Annotated[bool, typer.Option("--cost", help="The cost ledger of each run instead: both players.")] = False,
+):
     """Prints the epochs of one or more runs, finished or going on.
 
     Example: `genenv-verl epochs quickstart_run/genenv quickstart_run/random`
     """
+    table = cost_table if cost else epoch_table
     console = Console(width=160)
     for run in runs:
         try:
-            console.print(epoch_table(str(run), read_epochs(run)))
+            console.print(table(str(run), read_epochs(run)))
         except FileNotFoundError as error:
             raise SystemExit(f"genenv: {error}") from None

@@ -136,6 +136,14 @@ class NoveltySettings(_Block):
     check_validation_files: bool = True
 
 
+class BudgetSettings(_Block):
+    """Where a run ends; ``None`` means no limit."""
+
+    agent_steps: int | None = Field(default=None, ge=1)
+    agent_tokens: int | None = Field(default=None, ge=1)
+    total_tokens: int | None = Field(default=None, ge=1)
+
+
 class WatchdogSettings(_Block):
     """Limits in seconds for phases that can hang; ``None`` means no limit."""
 
@@ -176,6 +184,7 @@ class Settings(_Block):
     trust: TrustSettings = Field(default_factory=TrustSettings)
     novelty: NoveltySettings = Field(default_factory=NoveltySettings)
     validity_rules: list[str] = Field(default_factory=list)
+    budget: BudgetSettings = Field(default_factory=BudgetSettings)
     watchdog: WatchdogSettings = Field(default_factory=WatchdogSettings)
     poll_interval: float = Field(default=0.1, gt=0.0)
 

@@ -49,18 +49,20 @@ def epoch_table(title: str, epochs: list[dict[str, Any]]) -> Table:
     for name in COLUMNS:
         table.add_column(name, justify="right")
     for line in epochs:
-        update, tokens = line["env_update"] or {}, line["tokens"]
+        # runs without an environment have no curriculum to tell of
+        update, tokens = line.get("env_update") or {}, line["tokens"]
+        has_groups = line.get("groups") is not None
         table.add_row(
             str(line["epoch"]),
-            _number(line["success_rate"], 2),
-            _number(line["valid_fraction"], 2),
-            _number(line["unique_fraction"], 2),
-            f"{_number(line['acceptance_rate'], 2)} of {line['groups']}",
-            f"{line['accepted_groups']} groups",
+            _number(line.get("success_rate"), 2),
+            _number(line.get("valid_fraction"), 2),
+            _number(line.get("unique_fraction"), 2),
+            f"{_number(line['acceptance_rate'], 2)} of {line['groups']}" if has_groups else "-",
+            f"{line['accepted_groups']} groups" if has_groups else "-",
             _number(update.get("kl_step"), 4),
             _number(update.get("kl_initial"), 4),
-            _number(line["response_tokens_mean"], 0),
-            str(line["d_train_size"]),
+            _number(line.get("response_tokens_mean"), 0),
+            str(line.get("d_train_size", "-")),
             str(tokens["env_generate"] + tokens["env_train"]),
             str(tokens["agent_generate"] + tokens["agent_train"]),
             _number(line["seconds"]["total"], 0),

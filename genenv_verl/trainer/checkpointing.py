@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 TRACKER = "latest_checkpointed_iteration.txt"
 STATE_FILE = "genenv.json"
+# of runs without an environment, which are no other than stock runs
+COST_FILE = "genenv_cost.json"
 COMPLETE_MARK = "genenv_complete"
 
 

@@ -278,10 +278,16 @@ class CoEvolution:
 
     def judge(self) -> EpochVerdict:
         """p̂, R_env, filter and weights of the epoch's fresh tasks; updates the statistics that condition the next."""
+        verdict = self.verdict()
+        self.history.update([generation.counted() for generation in self._attempted()])
+        return verdict
+
+    def verdict(self) -> EpochVerdict:
+        """p̂, R_env, filter and weights of the fresh tasks that were attempted so far. Changes nothing."""
         attempted = self._attempted()
         counted = [generation.counted() for generation in attempted]
         settings = self.settings
-        verdict = judge_epoch(
+        return judge_epoch(
             counted,
             epoch=self.epoch,
             alpha=self.alpha.at(self.epoch),
@@ -296,8 +302,6 @@ class CoEvolution:
             quarantined={generation.task_id for generation in attempted if self.trust.is_quarantined(generation)},
             reward_factors={generation.task_id: self._reward_factor(generation) for generation in attempted},
         )
-        self.history.update(counted)
-        return verdict
 
     def _reward_factor(self, generation: Generation) -> float:
         similarity = generation.novelty.similarity if generation.novelty else 0.0

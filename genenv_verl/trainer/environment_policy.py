@@ -43,6 +43,7 @@ from verl.utils import tensordict_utils as tu
 from verl.utils.config import omega_conf_to_dataclass
 
 from genenv_verl.config.settings import RegressionSettings
+from genenv_verl.curriculum.ledger import Ledger
 from genenv_verl.trainer.co_evolution import Request
 from genenv_verl.trainer.environment_worker import EnvironmentServerManager, EnvironmentWorker
 from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss
@@ -84,6 +85,7 @@ class EnvironmentPolicy:
         resource_pool: devices shared with the agent.
         replica_rank_offset: number of the agent's rollout replicas.
         trained: whether :meth:`update` will be called; an environment that is never trained needs no reference model.
+        ledger: where scoring and training are counted.
     """
 
     def __init__(
@@ -93,9 +95,11 @@ class EnvironmentPolicy:
         resource_pool: RayResourcePool,
         replica_rank_offset: int,
         trained: bool,
+        ledger: Ledger,
     ):
         self.config = config
         self.regression = regression
+        self.ledger = ledger
         block = config.actor_rollout_ref
         self.rollout = block.rollout
         # as verl builds it: with model.tokenizer_path and model.custom_chat_template
@@ -261,7 +265,7 @@ class EnvironmentPolicy:
                 nlls.append(metrics["nll_sum"] / tokens)
                 norms.append(metrics["grad_norm"])
                 result["updates"] += 1
-                result["tokens"] += sum(len(sample.prompt_ids) + len(sample.response_ids) for sample in batch)
+                result["tokens"] += _tokens(batch)
         updated = self.log_probs(samples)
         result |= {
             "loss": _mean(losses),
@@ -276,8 +280,10 @@ class EnvironmentPolicy:
         """Log-probabilities of response tokens, one tensor a sample, under the policy or the initial environment."""
         data = self._batch(samples)
         tu.assign_non_tensor(data, temperature=1.0, calculate_entropy=False, compute_loss=False)
-        output = self.workers.compute_ref_log_prob(data) if reference else self.workers.compute_log_prob(data)
-        rows = output["log_probs"].unbind()[: len(samples)]
+        with self.ledger.phase("environment", "score"):
+            output = self.workers.compute_ref_log_prob(data) if reference else self.workers.compute_log_prob(data)
+            rows = output["log_probs"].unbind()[: len(samples)]
+        self.ledger.count("environment", "score", _tokens(samples))
         # entry t scores token t + 1
         return [
             row[len(s.prompt_ids) - 1 : len(s.prompt_ids) - 1 + len(s.response_ids)].float().cpu()
@@ -297,7 +303,9 @@ class EnvironmentPolicy:
             dataloader_kwargs={"shuffle": False},
             calculate_entropy=False,
         )
-        metrics = self.workers.update_actor(data)["metrics"]
+        with self.ledger.phase("environment", "train"):
+            metrics = self.workers.update_actor(data)["metrics"]
+        self.ledger.count("environment", "train", _tokens(samples))
         return {
             "loss": _total(metrics["loss"]),
             "grad_norm": _total(metrics["grad_norm"]),
@@ -337,6 +345,11 @@ class EnvironmentPolicy:
     def load(self, folder: Path) -> None:
         """Restores what :meth:`save` wrote."""
         self.workers.load_checkpoint(local_path=str(folder), del_local_after_load=False)
+
+
+def _tokens(samples: Sequence[Sample]) -> int:
+    """Prompt and response tokens."""
+    return sum(len(sample.prompt_ids) + len(sample.response_ids) for sample in samples)
 
 
 def _nested(rows: list[list[int]], dtype: torch.dtype) -> torch.Tensor:

@@ -15,7 +15,7 @@
 
 The agent's step is verl's, untouched. Around it, by verl's hooks: at an epoch's first step the environment writes
 tasks; each step's attempts are recorded; after the last step they are judged and the environment is trained. With
-``genenv.variant=grpo`` every hook hands over to verl: the run is a stock run.
+variants without an environment every hook hands over to verl and only counts: the run is a stock run.
 """
 
 from __future__ import annotations
@@ -26,12 +26,8 @@ import logging
 import math
 import os
 import threading
-import time
 import uuid
-from collections import defaultdict
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +46,8 @@ from verl.utils.dataset.rl_dataset import collate_fn
 from genenv_verl.config.environment import environment_config
 from genenv_verl.config.settings import read_settings
 from genenv_verl.curriculum.epochs import epoch_of_step
+from genenv_verl.curriculum.ledger import Ledger
+from genenv_verl.curriculum.verdicts import EpochVerdict
 from genenv_verl.rewards.agent_reward import Scoring
 from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
@@ -61,10 +59,14 @@ from genenv_verl.trainer.co_evolution import BatchItem, CoEvolution, state_to_te
 from genenv_verl.trainer.environment_policy import EnvironmentPolicy, Sample
 from genenv_verl.trainer.evaluation_files import evaluation_set
 from genenv_verl.trainer.generation import Attempt, Generation
-from genenv_verl.trainer.run_directory import RunDirectory, write_atomically
+from genenv_verl.trainer.memory import MemoryMonitor
+from genenv_verl.trainer.parameter_count import parameter_count
+from genenv_verl.trainer.run_cost import RunCost
+from genenv_verl.trainer.run_directory import EpochFile, RunDirectory, write_atomically
 from genenv_verl.trainer.seed_rows import read_seed_rows
 from genenv_verl.trainer.unscored import neutral_scores
 from genenv_verl.trainer.watchdog import Watchdog
+from genenv_verl.variants.manifest import manifest_of
 
 logger = logging.getLogger(__name__)
 
@@ -82,14 +84,26 @@ class GenEnvTrainer(PPOTrainerSync):
     def __init__(self, config: DictConfig):
         self.settings = read_settings(OmegaConf.to_container(config.genenv, resolve=True))
         self.checkpoint_root = Path(os.path.abspath(config.trainer.default_local_dir))
-        self.run = RunDirectory(self.checkpoint_root / "genenv") if self.settings.has_environment else None
+        folder = self.checkpoint_root / "genenv"
+        self.run = RunDirectory(folder) if self.settings.has_environment else None
+        self.epochs = self.run.epochs if self.run else EpochFile(folder / "epochs.jsonl")
+        self.cost = self._new_cost(config)
         self.watchdog = Watchdog(self.settings.watchdog.model_dump(), self.checkpoint_root / "genenv" / "watchdog.txt")
         if self.settings.seeded_rollouts:
             with open_dict(config):
                 config.actor_rollout_ref.rollout.agent.agent_loop_manager_class = SEEDED_AGENT_LOOP
         self._agent_failed = threading.Event()
-        self._clear_timers()
         super().__init__(config)
+
+    def _new_cost(self, config: DictConfig) -> RunCost:
+        models = {"agent": config.actor_rollout_ref.model}
+        if self.settings.has_environment:
+            models["environment"] = environment_config(config).actor_rollout_ref.model
+        parameters = {
+            player: parameter_count(model.path, trust_remote_code=model.get("trust_remote_code", False))
+            for player, model in models.items()
+        }
+        return RunCost(Ledger(parameters, MemoryMonitor().start()), self.settings.budget.model_dump())
 
     def _build_replay_buffer(self):
         # verl/trainer/ppo/v1/trainer_base.py compares trainer_mode with the literal "sync" in six places
@@ -161,6 +175,7 @@ class GenEnvTrainer(PPOTrainerSync):
     def _setup(self):
         if not self.settings.has_environment:
             super()._setup()
+            self._load_cost()
             return
         if self.config.trainer.device != "cpu":
             # one after the other: vLLM measures free device memory while it starts
@@ -187,6 +202,7 @@ class GenEnvTrainer(PPOTrainerSync):
             resource_pool=pool,
             replica_rank_offset=pool.world_size // replica_size,
             trained=self.settings.trains_environment,
+            ledger=self.cost.ledger,
         )
 
     def _agent_resource_pool(self) -> RayResourcePool:
@@ -203,8 +219,7 @@ class GenEnvTrainer(PPOTrainerSync):
 
     def on_train_begin(self):
         super().on_train_begin()
-        # set-up, and the time between a kill and this start, belong to no epoch
-        self._epoch_started = time.monotonic() - sum(self._seconds.values())
+        self.cost.start()
         if self.global_steps > self.total_training_steps:
             print(
                 f"genenv: the run is complete ({self.total_training_steps} steps); nothing is left to train", flush=True
@@ -224,13 +239,15 @@ class GenEnvTrainer(PPOTrainerSync):
         """The environment writes the epoch's tasks; parse, validity and mixture follow."""
         epoch = epoch_of_step(self.global_steps, self.steps_per_epoch)
         loop = self.co_evolution
-        with self._timed("env_generate"):
-            with self.watchdog.phase("weight_sync"):
+        ledger = self.cost.ledger
+        with self.cost.timed("env_generate"):
+            with ledger.phase("environment", "sync"), self.watchdog.phase("weight_sync"):
                 self.environment.wake(self.global_steps - 1)
             requests = loop.requests(epoch)
-            with self.watchdog.phase("write_tasks"):
+            with ledger.phase("environment", "generate"), self.watchdog.phase("write_tasks"):
                 written = self.environment.write(requests, f"epoch {epoch}: writing tasks")
-            self.environment.sleep()
+            with ledger.phase("environment", "sync"):
+                self.environment.sleep()
             generations: list[Generation] = [
                 loop.read(
                     request,
@@ -244,6 +261,9 @@ class GenEnvTrainer(PPOTrainerSync):
                 )
                 for request, answer in zip(requests, written, strict=True)
             ]
+        self.cost.tokens["env_generate"] += sum(len(answer.response_ids) for answer in written)
+        total = sum(len(answer.prompt_ids) + len(answer.response_ids) for answer in written)
+        ledger.count("environment", "generate", total)
         loop.begin_epoch(epoch, generations)
         valid = sum(generation.task is not None for generation in generations)
         if not valid:
@@ -263,13 +283,71 @@ class GenEnvTrainer(PPOTrainerSync):
         return tu.get_tensordict(batch)
 
     def step(self, metrics: dict, timing_raw: dict) -> KVBatchMeta:
-        with self.watchdog.phase("agent_step"), self._timed("agent"):
+        self._scored = 0
+        self.cost.ledger.begin("agent", "generate")
+        with self.watchdog.phase("agent_step"), self.cost.timed("agent"):
             batch = super().step(metrics, timing_raw)
             if self.settings.has_environment:
                 self._record_attempts(batch)
-        if self.settings.has_environment and self._step_in_epoch() == self.steps_per_epoch - 1:
+            else:
+                self._count_attempts(batch)
+        finished = self._step_in_epoch() == self.steps_per_epoch - 1
+        if finished:
             self._finish_epoch(metrics)
+        self._stop_at_the_budget(metrics, finished)
         return batch
+
+    def _stop_at_the_budget(self, metrics: dict, finished: bool) -> None:
+        """Ends the run after this step once ``genenv.budget`` is used up."""
+        limit = self.cost.limit_reached(self.global_steps)
+        if limit is None:
+            # the last step of a run may stand in the middle of an epoch of verl's data
+            if not finished and not self.settings.has_environment and self.global_steps >= self.total_training_steps:
+                self._write_line({}, [], metrics)
+            return
+        if not finished:
+            self._show_unfinished_epoch(metrics)
+        print(f"genenv: genenv.budget.{limit} is used up after step {self.global_steps}; the run ends", flush=True)
+        # verl's loop then saves, validates and leaves by itself
+        self.total_training_steps = self.global_steps
+        with open_dict(self.config):
+            for key in ("save_freq", "test_freq"):
+                if self.config.trainer[key] > 0:
+                    self.config.trainer[key] = self.global_steps
+
+    def on_sample_end(self):
+        super().on_sample_end()
+        self.cost.ledger.end()
+
+    def _compute_old_log_prob(self, batch: KVBatchMeta, *args, **kwargs):
+        correction = self.config.algorithm.get("rollout_correction", None)
+        self._scored += not (correction and correction.get("bypass_mode", False))
+        with self.cost.ledger.phase("agent", "score"):
+            return super()._compute_old_log_prob(batch, *args, **kwargs)
+
+    def _compute_ref_log_prob(self, batch: KVBatchMeta, *args, **kwargs):
+        self._scored += 1
+        with self.cost.ledger.phase("agent", "score"):
+            return super()._compute_ref_log_prob(batch, *args, **kwargs)
+
+    def _update_actor(self, batch: KVBatchMeta, *args, **kwargs):
+        with self.cost.ledger.phase("agent", "train"):
+            return super()._update_actor(batch, *args, **kwargs)
+
+    def _count_tokens(self, prompts: int, responses: int) -> None:
+        """The tokens of one agent step: what was sampled, scored and trained on."""
+        both = prompts + responses
+        trained = both * self.config.actor_rollout_ref.actor.ppo_epochs
+        self.cost.tokens["agent_generate"] += responses
+        self.cost.tokens["agent_train"] += trained
+        self.cost.ledger.count("agent", "generate", both)
+        self.cost.ledger.count("agent", "score", both * self._scored)
+        self.cost.ledger.count("agent", "train", trained)
+
+    def _count_attempts(self, batch: KVBatchMeta) -> None:
+        keys = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if not tag.get("is_padding", False)]
+        data = tq.kv_batch_get(keys=keys, partition_id=batch.partition_id, select_fields=["prompts", "responses"])
+        self._count_tokens(*(sum(len(row) for row in data[name].unbind()) for name in ("prompts", "responses")))
 
     def _balance_batch(self, batch: KVBatchMeta, metrics, *args, **kwargs):
         if self.settings.seeded_rollouts:
@@ -336,60 +414,87 @@ class GenEnvTrainer(PPOTrainerSync):
         for tries in attempts:
             lost = wanted - len(tries)
             tries.extend(Attempt("", 0.0, False, False, "rollout_failed", 0, 0) for _ in range(lost))
-        self._tokens["agent_generate"] += sum(a.response_tokens for tries in attempts for a in tries)
-        self._tokens["agent_train"] += sum(a.response_tokens + a.prompt_tokens for tries in attempts for a in tries)
+        self._count_tokens(
+            sum(a.prompt_tokens for tries in attempts for a in tries),
+            sum(a.response_tokens for tries in attempts for a in tries),
+        )
         self.co_evolution.record(self.global_steps, self._items, attempts)
 
     def _finish_epoch(self, metrics: dict) -> None:
         """p̂, R_env, filter, weights, D_env and the environment's update; then the epoch's line."""
+        if not self.settings.has_environment:
+            self._write_line({}, [], metrics)
+        else:
+            verdict = self.co_evolution.judge()
+            for warning in verdict.warnings:
+                logger.warning("genenv: %s", warning)
+            training_set = self.co_evolution.training_set(verdict)
+            self.co_evolution.store_environment_records(verdict, self.global_steps)
+            update = self._train_environment(training_set) if self.settings.trains_environment else None
+            self._write_verdict(verdict, update, metrics)
+        self.cost.close_epoch()
+
+    def _show_unfinished_epoch(self, metrics: dict) -> None:
+        """Writes the line of an epoch that the budget cuts off.
+
+        Nothing is updated: should the run go on with a larger budget, it goes on in the middle of this epoch, and the
+        line is written again at its end.
+        """
+        if self.settings.has_environment:
+            self._write_verdict(self.co_evolution.verdict(), None, metrics)
+        else:
+            self._write_line({}, [], metrics)
+
+    def _train_environment(self, training_set: list[tuple[Generation, float]]) -> dict[str, Any]:
+        with self.cost.timed("env_update"), self.watchdog.phase("environment_update"):
+            samples = [Sample(g.prompt_ids, g.response_ids, weight) for g, weight in training_set]
+            update = self.environment.update(samples, seed=self.settings.seed + self.co_evolution.epoch)
+        if not update["updates"]:
+            epoch = self.co_evolution.epoch
+            print(f"genenv: epoch {epoch}: the environment is not updated, no accepted generation", flush=True)
+        self.cost.tokens["env_train"] += update.pop("tokens")
+        return update
+
+    def _write_verdict(self, verdict: EpochVerdict, update: dict[str, Any] | None, metrics: dict) -> None:
         loop = self.co_evolution
-        verdict = loop.judge()
-        for warning in verdict.warnings:
-            logger.warning("genenv: %s", warning)
-        training_set = loop.training_set(verdict)
-        loop.store_environment_records(verdict, self.global_steps)
-        update = None
-        if self.settings.trains_environment:
-            with self._timed("env_update"), self.watchdog.phase("environment_update"):
-                samples = [Sample(g.prompt_ids, g.response_ids, weight) for g, weight in training_set]
-                update = self.environment.update(samples, seed=self.settings.seed + loop.epoch)
-            if not update["updates"]:
-                print(f"genenv: epoch {loop.epoch}: the environment is not updated, no accepted generation", flush=True)
-            self._tokens["env_train"] = update.pop("tokens")
-        self._tokens["env_generate"] = sum(len(generation.response_ids) for generation in loop.generations)
-        seconds = {
-            name: round(self._seconds[name], 3) for name in ("env_generate", "agent", "env_update", "checkpoint")
-        }
-        line = {
-            "epoch": loop.epoch,
-            "global_step": self.global_steps,
-            "variant": self.settings.variant,
-            **loop.summary(verdict),
-            "env_update": update,
-            "tokens": {
-                name: self._tokens[name] for name in ("env_generate", "env_train", "agent_generate", "agent_train")
-            },
-            "seconds": {**seconds, "total": round(time.monotonic() - self._epoch_started, 3)},
-        }
-        line = _without_non_finite(line)
-        self.run.write_epoch(loop.epoch, line, [_without_non_finite(record) for record in loop.task_records(verdict)])
-        metrics.update({f"genenv/{key}": value for key, value in _flat_numbers(line).items()})
-        self._clear_timers()
+        self._write_line({**loop.summary(verdict), "env_update": update}, loop.task_records(verdict), metrics)
+
+    def _write_line(self, findings: dict[str, Any], tasks: list[dict[str, Any]], metrics: dict) -> None:
+        """The epoch's line, and its task file where there is an environment."""
+        epoch = epoch_of_step(self.global_steps, self.steps_per_epoch)
+        line = _without_non_finite(
+            {
+                "epoch": epoch,
+                "global_step": self.global_steps,
+                "variant": self.settings.variant,
+                **findings,
+                **self.cost.fields(self.global_steps),
+            }
+        )
+        if self.run is None:
+            self.epochs.write(line)
+        else:
+            self.run.write_epoch(epoch, line, [_without_non_finite(record) for record in tasks])
+        # the ledger's fifty numbers are for the line alone
+        numbers = _flat_numbers({key: value for key, value in line.items() if key != "ledger"})
+        metrics.update({f"genenv/{key}": value for key, value in numbers.items()})
 
     def on_step_end(self):
-        with self.watchdog.phase("weight_sync"):
+        with self.cost.ledger.phase("agent", "sync"), self.watchdog.phase("weight_sync"):
             super().on_step_end()
 
     # ------------------------------------------------------------------ checkpoint
 
     def _save_checkpoint(self):
-        if not self.settings.has_environment:
-            super()._save_checkpoint()
-            return
         folder = checkpointing.checkpoint_folder(self.checkpoint_root, self.global_steps)
+        if not self.settings.has_environment:
+            with self.cost.timed("checkpoint"):
+                write_atomically(folder / checkpointing.COST_FILE, json.dumps(self.cost.state_dict()))
+                super()._save_checkpoint()
+            return
         keep = self.config.trainer.get("max_actor_ckpt_to_keep", None)
         finished = self._step_in_epoch() == self.steps_per_epoch - 1
-        with self._timed("checkpoint"), self.watchdog.phase("checkpoint"):
+        with self.cost.timed("checkpoint"), self.watchdog.phase("checkpoint"):
             checkpointing.unmark(self.checkpoint_root, self.global_steps)
             self.environment.save(folder / "environment", self.global_steps)
             state = {
@@ -397,7 +502,7 @@ class GenEnvTrainer(PPOTrainerSync):
                 "epoch_finished": finished,
                 "steps_per_epoch": self.steps_per_epoch,
                 "loop": self.co_evolution.state_dict(finished=finished),
-                "timers": {"seconds": dict(self._seconds), "tokens": dict(self._tokens)},
+                "timers": self.cost.state_dict(),
             }
             write_atomically(folder / checkpointing.STATE_FILE, state_to_text(state))
             # verl deletes old agent folders by itself, before this checkpoint is complete: one decision, at the end
@@ -421,39 +526,52 @@ class GenEnvTrainer(PPOTrainerSync):
         if self.global_steps == 0:
             self.co_evolution.start_afresh()
             return
-        rolled_back = self.config.trainer.resume_mode == "resume_path"
-        if rolled_back:
-            folder = Path(os.path.abspath(self.config.trainer.resume_from_path))
-        else:
-            folder = checkpointing.checkpoint_folder(self.checkpoint_root, self.global_steps)
+        folder = self._resumed_folder()
         state = json.loads((folder / checkpointing.STATE_FILE).read_text(encoding="utf-8"))
         if state["steps_per_epoch"] != self.steps_per_epoch:
             raise ValueError(
                 f"genenv.steps_per_epoch is {self.steps_per_epoch}, but the checkpoint {folder} was written with "
                 f"{state['steps_per_epoch']}: keep the value of the first start"
             )
-        if rolled_back:
+        if self.config.trainer.resume_mode == "resume_path":
             checkpointing.roll_back(self.checkpoint_root, self.global_steps)
         self.environment.load(folder / "environment")
         self.co_evolution.load_state_dict(state["loop"], finished=state["epoch_finished"])
-        self._seconds.update(state["timers"]["seconds"])
-        self._tokens.update(state["timers"]["tokens"])
+        self.cost.load_state_dict(state["timers"])
+        self._end_if_spent()
         print(f"genenv: resumed from {folder}", flush=True)
 
-    # ------------------------------------------------------------------ ledger
+    def _resumed_folder(self) -> Path:
+        if self.config.trainer.resume_mode == "resume_path":
+            return Path(os.path.abspath(self.config.trainer.resume_from_path))
+        return checkpointing.checkpoint_folder(self.checkpoint_root, self.global_steps)
 
-    def _clear_timers(self) -> None:
-        self._seconds: dict[str, float] = defaultdict(float)
-        self._tokens: dict[str, int] = defaultdict(int)
-        self._epoch_started = time.monotonic()
+    def _load_cost(self) -> None:
+        """Without an environment: what the run has used up to the step that verl has resumed from."""
+        self.epochs.cut_back(self.global_steps // self.steps_per_epoch)
+        if self.global_steps == 0:
+            if self.settings.has_fixed_set:
+                self._count_writing()
+            return
+        file = self._resumed_folder() / checkpointing.COST_FILE
+        if file.is_file():
+            self.cost.load_state_dict(json.loads(file.read_text(encoding="utf-8")))
+        else:
+            logger.warning("genenv: %s is missing; tokens and seconds are counted from here on", file)
+        self._end_if_spent()
 
-    @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._seconds[phase] += time.monotonic() - started
+    def _count_writing(self) -> None:
+        """What the fixed training set cost once: the writer's tokens stand in the first epoch."""
+        files = self.config.data.train_files
+        for file in [files] if isinstance(files, str) else files:
+            tokens = manifest_of(Path(file).expanduser(), self.settings.variant).tokens
+            self.cost.tokens["env_generate"] += tokens.completion
+            self.cost.ledger.count("environment", "generate", tokens.prompt + tokens.completion)
+
+    def _end_if_spent(self) -> None:
+        """A run that is started again with a budget that is used up has nothing left to do."""
+        if self.cost.limit_reached(self.global_steps) is not None:
+            self.total_training_steps = self.global_steps
 
 
 def _dataset_row(item: BatchItem) -> dict[str, Any]:

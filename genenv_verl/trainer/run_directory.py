@@ -67,6 +67,33 @@ def lock_run(root: Path) -> int:
     return lock
 
 
+class EpochFile:
+    """``epochs.jsonl``: a line an epoch, in order.
+
+    Args:
+        path: The file; made by the first line.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Adds a line; lines of its epoch and of later ones are replaced."""
+        # ASCII: what a model wrote may hold other line separators, or halves of surrogate pairs
+        write_atomically(self.path, "".join([*self._lines(before=line["epoch"]), json.dumps(line) + "\n"]))
+
+    def cut_back(self, epoch: int) -> None:
+        """Keeps the lines of epochs before ``epoch``."""
+        if self.path.exists():
+            write_atomically(self.path, "".join(self._lines(before=epoch)))
+
+    def _lines(self, before: int) -> list[str]:
+        if not self.path.exists():
+            return []
+        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+        return [line for line in lines if json.loads(line)["epoch"] < before]
+
+
 class RunDirectory:
     """Pools, epoch lines and task files of one run.
 
@@ -76,6 +103,7 @@ class RunDirectory:
 
     def __init__(self, root: Path):
         self.root = root
+        self.epochs = EpochFile(self.epochs_file)
         self._open()
 
     def _open(self) -> None:
@@ -95,8 +123,7 @@ class RunDirectory:
         # ASCII: what a model wrote may hold other line separators, or halves of surrogate pairs
         text = "".join(json.dumps(record) + "\n" for record in tasks)
         write_atomically(self.tasks_file(epoch), text)
-        lines = self._epoch_lines(before=epoch)
-        write_atomically(self.epochs_file, "".join([*lines, json.dumps(line) + "\n"]))
+        self.epochs.write({**line, "epoch": epoch})
 
     def marker(self) -> dict[str, Any]:
         """Where the pools stand: goes into the checkpoint."""
@@ -123,14 +150,7 @@ class RunDirectory:
         """Goes back to a checkpoint: pools to its marker, epoch lines and task files to those before ``epoch``."""
         self.d_train.cut_back(marker["d_train"])
         self.d_env.cut_back(marker["d_env"])
-        if self.epochs_file.exists():
-            write_atomically(self.epochs_file, "".join(self._epoch_lines(before=epoch)))
+        self.epochs.cut_back(epoch)
         for file in (self.root / "tasks").glob("epoch_*.jsonl"):
             if int(file.stem.removeprefix("epoch_")) >= epoch:
                 file.unlink()
-
-    def _epoch_lines(self, before: int) -> list[str]:
-        if not self.epochs_file.exists():
-            return []
-        lines = self.epochs_file.read_text(encoding="utf-8").splitlines(keepends=True)
-        return [line for line in lines if json.loads(line)["epoch"] < before]

@@ -159,6 +159,8 @@ def test_the_callers_block_is_left_as_it_is():
         ({"seed": -1}, "genenv.seed", "-1", "whole number >= 0"),
         ({"seeds": None}, "genenv.seeds", "None", "text | list of text"),
         ({"environment": "Qwen"}, "genenv.environment", "'Qwen'", "block of keys"),
+        ({"budget": {"agent_steps": 0}}, "genenv.budget.agent_steps", "0", "whole number >= 1 | null"),
+        ({"budget": {"tokens": 5}}, "genenv.budget.tokens", "5", "agent_steps, agent_tokens, total_tokens"),
         ({"lambda": 1.0}, "genenv.lambda", "1.0", "unknown key; genenv has variant, preset"),
         ({"rwr": {"lambda": 1.0}}, "genenv.rwr.lambda", "1.0", "unknown key; genenv.rwr has lam, weight"),
     ],

@@ -49,6 +49,7 @@ from verl.workers.config import (
 from verl.workers.engine_workers import TrainingWorker
 
 from genenv_verl.config.settings import RegressionSettings
+from genenv_verl.curriculum.ledger import Ledger
 from genenv_verl.trainer.environment_policy import EnvironmentPolicy, Sample
 from genenv_verl.trainer.rwr_loss import make_rwr_loss
 
@@ -256,6 +257,7 @@ def make_worker(
 def make_policy(workers: InProcessWorkers, regression: RegressionSettings) -> EnvironmentPolicy:
     """An environment policy without Ray and without servers: what it needs to learn, nothing else."""
     policy = object.__new__(EnvironmentPolicy)
+    policy.ledger = Ledger({})
     policy.workers = workers
     policy.regression = regression
     policy.has_reference = regression.kl_coef > 0.0

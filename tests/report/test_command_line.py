@@ -19,6 +19,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from genenv_verl.cli import app
+from genenv_verl.curriculum.ledger import Ledger
 
 LINE = {
     "epoch": 0, "variant": "genenv", "success_rate": 0.4375, "valid_fraction": 0.9, "unique_fraction": 0.8,
@@ -42,6 +43,37 @@ def test_epochs_shows_a_row_for_each_epoch_and_a_dash_for_what_is_unknown(tmp_pa
     assert len(rows) == 2
     assert "0.44" in rows[0] and "0.0123" in rows[0] and "1234" in rows[0] and "5678" in rows[0]
     assert "-" in rows[1]
+
+
+def test_epochs_of_a_run_without_an_environment(tmp_path):
+    keys = ("epoch", "variant", "seconds", "tokens")
+    (tmp_path / "genenv").mkdir()
+    (tmp_path / "genenv" / "epochs.jsonl").write_text(json.dumps({key: LINE[key] for key in keys}) + "\n")
+    result = CliRunner().invoke(app, ["epochs", str(tmp_path)])
+    assert result.exit_code == 0 and "5678" in result.output
+
+
+def test_epochs_with_cost_shows_both_players_in_every_phase_and_the_budget(tmp_path):
+    ledger = Ledger({"agent": 10, "environment": None})
+    ledger.count("agent", "train", 500)
+    ledger.count("environment", "generate", 70)
+    used = {"agent_steps": 4, "agent_tokens": 12000, "total_tokens": 12345}
+    budget = {"used": used, "limits": {}, "reached": "agent_tokens"}
+    (tmp_path / "genenv").mkdir()
+    lines = [{**LINE, "ledger": ledger.record(), "budget": budget}] * 2
+    (tmp_path / "genenv" / "epochs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = CliRunner().invoke(app, ["epochs", "--cost", str(tmp_path)])
+    assert result.exit_code == 0
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in result.output.splitlines() if "│" in line]
+    cells = {(row[0], row[1]): row[2:] for row in rows}
+    assert cells["agent", "train"][1:3] == ["1,000", "6e+04"] and cells["agent", "total"][1] == "1,000"
+    assert cells["environment", "generate"][1:3] == ["140", "-"] and cells["environment", "total"][2] == "-"
+    assert "agent tokens 12,000" in result.output and "genenv.budget.agent_tokens" in result.output
+
+
+def test_cost_of_a_run_from_before_there_was_a_ledger(tmp_path):
+    result = CliRunner().invoke(app, ["epochs", "--cost", str(_run(tmp_path / "run"))])
+    assert result.exit_code == 0 and "no budget was counted" in result.output
 
 
 def test_epochs_of_a_folder_without_a_run_says_what_to_give(tmp_path):

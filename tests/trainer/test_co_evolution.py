@@ -632,3 +632,15 @@ def test_e06_the_gold_of_a_seed_is_seen_by_the_reward_and_in_its_own_example_onl
     }
     assert with_canary == {"seed0"}  # the example that is varied
     assert CANARY not in json.dumps(list(loop.run.d_train))
+
+
+def test_the_verdict_on_an_unfinished_epoch_changes_nothing(tmp_path):
+    loop = new_loop(tmp_path)
+    play(loop, 1, 2, Log(), environment=all_valid)  # two of three steps
+    before = state_to_text(loop.state_dict(finished=False))
+    verdict = loop.verdict()
+    attempted = [generation for generation in loop.generations if generation.attempts]
+    assert 0 < len(verdict.tasks) == len(attempted) < len(loop.generations)
+    assert len(loop.task_records(verdict)) == len(loop.generations)
+    assert loop.summary(verdict)["success_rate"] is not None
+    assert state_to_text(loop.state_dict(finished=False)) == before

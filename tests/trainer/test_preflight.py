@@ -326,9 +326,7 @@ def test_main_ppo_ends_before_it_starts_ray(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1
     assert "genenv: this run cannot start" in done.stderr
-    assert (
-        "genenv.variant = 'nonsense' is not allowed; allowed: genenv | random | static" in done.stderr
-    )
+    assert "genenv.variant = 'nonsense' is not allowed; allowed: genenv | random | static" in done.stderr
     assert "Traceback" not in done.stderr
     # verl prints the first right before it starts Ray, Ray the second as soon as it runs
     assert "ray init kwargs" not in done.stdout and "Started a local Ray instance" not in done.stdout + done.stderr
