@@ -43,7 +43,8 @@ CPU = [
     "msgspec",
 ]
 # flash-attn is installed apart, as verl's documentation says: it needs torch to be there when it is built
-GPU = ["verl[vllm]==0.9.1"]
+# nvidia-ml-py: device memory in the cost ledger
+GPU = ["verl[vllm]==0.9.1", "nvidia-ml-py>=12"]
 # BFCL's executable back-ends. Published, bfcl-eval requires torch and pins numpy for parts that never run here: it is
 # taken through a build of its published wheel that requires only what the back-ends import.
 BFCL = [f"bfcl-eval @ {(Path(__file__).resolve().parent / 'third_party' / 'bfcl_eval').as_uri()}"]

@@ -15,13 +15,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.table import Table
 
-from genenv_verl.curriculum.ledger import PHASES, PLAYERS, total_ledger
+from genenv_verl.curriculum.ledger import total_ledger
 
 GIB = 2**30
+
+
+COLUMNS = ("seconds", "tokens", "FLOPs", "host GiB", "device GiB")
 
 
 def cost_table(title: str, epochs: list[dict[str, Any]]) -> Table:
@@ -30,15 +34,21 @@ def cost_table(title: str, epochs: list[dict[str, Any]]) -> Table:
     ``FLOPs`` are estimates (see ``curriculum.ledger``), ``host`` and ``device`` peaks of memory while the phase ran,
     over everything on the trainer's node.
     """
-    total = total_ledger(epochs)
-    table = Table(title=title, caption=_budget(epochs))
-    for name in ("player", "phase", "seconds", "tokens", "FLOPs", "host GiB", "device GiB"):
-        table.add_column(name, justify="left" if name in ("player", "phase") else "right")
-    for player in PLAYERS:
-        for phase in PHASES:
-            table.add_row(player, phase, *_cells(total[player][phase]))
-        table.add_row(player, "total", *_cells(_sum(list(total[player].values()))), end_section=True)
+    table = Table("player", "phase", title=title, caption=budget_used(epochs))
+    for name in COLUMNS:
+        table.add_column(name, justify="right")
+    for player, phase, cells in cost_rows(epochs):
+        table.add_row(player, phase, *cells, end_section=phase == "total")
     return table
+
+
+def cost_rows(epochs: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """Player, phase (``total`` for the player's sum) and the cells of ``COLUMNS``, a dash where nothing is known."""
+    rows = []
+    for player, phases in total_ledger(epochs).items():
+        rows += [(player, phase, _cells(cost)) for phase, cost in phases.items()]
+        rows.append((player, "total", _cells(_sum(list(phases.values())))))
+    return rows
 
 
 def _sum(cells: list[dict[str, Any]]) -> dict[str, Any]:
@@ -67,12 +77,13 @@ def _cells(cost: dict[str, Any]) -> list[str]:
     ]
 
 
-def _budget(epochs: list[dict[str, Any]]) -> str:
+def budget_used(epochs: list[dict[str, Any]]) -> str:
     """The budget that the last epoch's line tells, in words."""
     budget = epochs[-1].get("budget") if epochs else None
     used = budget.get("used") if isinstance(budget, dict) else None
     if not isinstance(used, dict):
         return "no budget was counted"
     words = [f"{name.replace('_', ' ')} {value:,}" for name, value in used.items() if isinstance(value, int)]
-    ended = f"; ended by genenv.budget.{budget['reached']}" if budget.get("reached") else ""
+    reached = budget.get("reached")
+    ended = f"; ended by genenv.budget.{reached}" if isinstance(reached, str) else ""
     return f"used: {', '.join(words)}{ended}"

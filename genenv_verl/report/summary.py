@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from genenv_verl.report.cost_table import COLUMNS, budget_used, cost_rows
 from genenv_verl.report.fields import clipped, field, number
 from genenv_verl.report.run_files import Run
 from genenv_verl.report.series import SECOND_PHASES, TOKEN_PHASES, epoch_series, totals, validation_series
@@ -51,6 +52,8 @@ def headline(run: Run) -> list[tuple[str, str]]:
         ("KL to the start", shown(number(last, "env_update.kl_initial"), 4)),
         ("tokens, both players", shown(sum(tokens.values()), 0) if tokens else NOT_RECORDED),
     ]
+    if isinstance(field(last, "budget.used"), dict):
+        facts.append(("budget", clipped(budget_used(run.epochs), 300)))
     return facts + ([("validation, first → last", _first_to_last(validation))] if validation else [])
 
 
@@ -65,6 +68,11 @@ def epoch_rows(run: Run) -> list[list[str]]:
 
 def cost_table(run: Run) -> dict[str, Any] | None:
     """What the run cost, by player and phase: ``columns`` and ``rows`` of text; ``None`` if nothing was recorded."""
+    if any(isinstance(field(line, "ledger"), dict) for line in run.epochs):
+        return {
+            "columns": list(COLUMNS),
+            "rows": [(f"{player}, {phase}", cells) for player, phase, cells in cost_rows(run.epochs)],
+        }
     tokens, seconds = totals(run, "tokens", TOKEN_PHASES), totals(run, "seconds", SECOND_PHASES)
     if not tokens and not seconds:
         return None

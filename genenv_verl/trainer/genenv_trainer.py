@@ -39,7 +39,6 @@ from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.single_controller.ray import RayResourcePool
 from verl.trainer.ppo.v1.trainer_base import register_trainer
-from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
 
@@ -56,6 +55,7 @@ from genenv_verl.tasks.sandbox.backends import shared_backend
 from genenv_verl.tasks.validity import ValidityFilter, load_rules
 from genenv_verl.trainer import checkpointing
 from genenv_verl.trainer.co_evolution import BatchItem, CoEvolution, state_to_text
+from genenv_verl.trainer.counted_trainer import CountedTrainer
 from genenv_verl.trainer.environment_policy import EnvironmentPolicy, Sample
 from genenv_verl.trainer.evaluation_files import evaluation_set
 from genenv_verl.trainer.generation import Attempt, Generation
@@ -74,7 +74,7 @@ SEEDED_AGENT_LOOP = "genenv_verl.trainer.seeded_rollouts.SeededAgentLoopManager"
 
 
 @register_trainer("genenv")
-class GenEnvTrainer(PPOTrainerSync):
+class GenEnvTrainer(CountedTrainer):
     """verl's synchronous trainer plus the second player.
 
     Args:
@@ -283,8 +283,6 @@ class GenEnvTrainer(PPOTrainerSync):
         return tu.get_tensordict(batch)
 
     def step(self, metrics: dict, timing_raw: dict) -> KVBatchMeta:
-        self._scored = 0
-        self.cost.ledger.begin("agent", "generate")
         with self.watchdog.phase("agent_step"), self.cost.timed("agent"):
             batch = super().step(metrics, timing_raw)
             if self.settings.has_environment:
@@ -314,40 +312,6 @@ class GenEnvTrainer(PPOTrainerSync):
             for key in ("save_freq", "test_freq"):
                 if self.config.trainer[key] > 0:
                     self.config.trainer[key] = self.global_steps
-
-    def on_sample_end(self):
-        super().on_sample_end()
-        self.cost.ledger.end()
-
-    def _compute_old_log_prob(self, batch: KVBatchMeta, *args, **kwargs):
-        correction = self.config.algorithm.get("rollout_correction", None)
-        self._scored += not (correction and correction.get("bypass_mode", False))
-        with self.cost.ledger.phase("agent", "score"):
-            return super()._compute_old_log_prob(batch, *args, **kwargs)
-
-    def _compute_ref_log_prob(self, batch: KVBatchMeta, *args, **kwargs):
-        self._scored += 1
-        with self.cost.ledger.phase("agent", "score"):
-            return super()._compute_ref_log_prob(batch, *args, **kwargs)
-
-    def _update_actor(self, batch: KVBatchMeta, *args, **kwargs):
-        with self.cost.ledger.phase("agent", "train"):
-            return super()._update_actor(batch, *args, **kwargs)
-
-    def _count_tokens(self, prompts: int, responses: int) -> None:
-        """The tokens of one agent step: what was sampled, scored and trained on."""
-        both = prompts + responses
-        trained = both * self.config.actor_rollout_ref.actor.ppo_epochs
-        self.cost.tokens["agent_generate"] += responses
-        self.cost.tokens["agent_train"] += trained
-        self.cost.ledger.count("agent", "generate", both)
-        self.cost.ledger.count("agent", "score", both * self._scored)
-        self.cost.ledger.count("agent", "train", trained)
-
-    def _count_attempts(self, batch: KVBatchMeta) -> None:
-        keys = [key for key, tag in zip(batch.keys, batch.tags, strict=True) if not tag.get("is_padding", False)]
-        data = tq.kv_batch_get(keys=keys, partition_id=batch.partition_id, select_fields=["prompts", "responses"])
-        self._count_tokens(*(sum(len(row) for row in data[name].unbind()) for name in ("prompts", "responses")))
 
     def _balance_batch(self, batch: KVBatchMeta, metrics, *args, **kwargs):
         if self.settings.seeded_rollouts:
@@ -480,7 +444,7 @@ class GenEnvTrainer(PPOTrainerSync):
         metrics.update({f"genenv/{key}": value for key, value in numbers.items()})
 
     def on_step_end(self):
-        with self.cost.ledger.phase("agent", "sync"), self.watchdog.phase("weight_sync"):
+        with self.watchdog.phase("weight_sync"):
             super().on_step_end()
 
     # ------------------------------------------------------------------ checkpoint

@@ -41,7 +41,7 @@ def parameter_count(model: str | None, *, trust_remote_code: bool = False) -> in
         config = AutoConfig.from_pretrained(model, trust_remote_code=trust_remote_code)
         with torch.device("meta"):
             empty = AutoModelForCausalLM.from_config(config, trust_remote_code=trust_remote_code)
-    except (OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         logger.warning("genenv: no estimate of floating-point operations, %s cannot be built: %s", model, error)
         return None
     total = sum(parameter.numel() for parameter in empty.parameters())

@@ -56,6 +56,10 @@ MAX_TOLD_TOKENS = 10_000_000
 """A server that tells more for one answer tells nothing."""
 
 
+MAX_REJECTED_CHARS = 20_000
+"""Of a text in ``rejections.jsonl``; the whole answer stands in ``responses.jsonl``."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What came back for a request: a completion, or why there is none as (reason, message)."""
@@ -268,7 +272,7 @@ def _rejection_record(entry: Written) -> dict[str, Any]:
         "failed": completion is None,
         "reason": reason,
         "detail": detail,
-        "text": None if completion is None else completion.content,
+        "text": None if completion is None else completion.content[:MAX_REJECTED_CHARS],
     }
 
 

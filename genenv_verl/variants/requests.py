@@ -45,9 +45,7 @@ def variation_requests(seeds: Sequence[Task], settings: Settings, budget: TokenB
         ValueError: A seed has the name that a variation would get.
         TemplateError: The template fails.
     """
-    template = EnvironmentPrompt(
-        settings.environment_template, offer_checkers=settings.offer_checkers, budget=budget
-    )
+    template = EnvironmentPrompt(settings.environment_template, offer_checkers=settings.offer_checkers, budget=budget)
     target = alpha_schedule(settings.alpha).at(0)
     prompts = []
     for seed in seeds:

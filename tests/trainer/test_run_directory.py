@@ -19,7 +19,7 @@ import sys
 import pytest
 
 from genenv_verl.trainer import run_directory
-from genenv_verl.trainer.run_directory import RunDirectory, RunInUse, lock_run, write_atomically
+from genenv_verl.trainer.run_directory import EpochFile, RunDirectory, RunInUse, lock_run, write_atomically
 
 
 def traces(step, count=2):
@@ -174,3 +174,15 @@ def test_a_second_process_is_kept_out_until_the_first_ends(tmp_path):
     os.close(lock)
     subprocess.run([sys.executable, "-c", lock_again], check=True)
     os.close(lock_run(tmp_path))
+
+
+def test_epoch_lines_of_a_run_without_an_environment_are_replaced_and_cut_back(tmp_path):
+    epochs = EpochFile(tmp_path / "genenv" / "epochs.jsonl")
+    epochs.cut_back(0)
+    assert not epochs.path.exists()
+    for epoch, step in ((0, 2), (1, 3), (1, 4), (2, 6)):  # the line of epoch 1 is written again at its end
+        epochs.write({"epoch": epoch, "global_step": step, "text": "\u2028"})
+    read = [json.loads(line) for line in epochs.path.read_text().splitlines()]
+    assert [(line["epoch"], line["global_step"]) for line in read] == [(0, 2), (1, 4), (2, 6)]
+    epochs.cut_back(2)
+    assert len(epochs.path.read_text().splitlines()) == 2
