@@ -39,7 +39,8 @@ def read_quantity(text: str) -> Quantity | None:
     """Reads a text that is one number, with a unit or without, and nothing else.
 
     Thousands may be grouped by commas, blanks or apostrophes (``1,234``, ``1 234``, ``1'234``), in whole groups of
-    three; the decimal sign is the point, a decimal comma is not read. Fractions and times are no quantities.
+    three; the decimal sign is the point, a decimal comma is not read. Fractions and times are no
+    quantities, nor is a number with leading zeros: it is a code.
 
     Args:
         text: A text in Unicode NFKC, with single blanks and ASCII minus signs, in its own letter case.
@@ -76,7 +77,7 @@ _QUANTITY = re.compile(
     r"""
     (?P<sign>[-+]?)
     (?P<currency>(?:US)?\$|[€£¥])?\s?
-    (?P<number>(?:[0-9]{1,3}(?P<group>[,\s'])[0-9]{3}(?:(?P=group)[0-9]{3})*|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)
+    (?P<number>(?:[1-9][0-9]{0,2}(?P<group>[,\s'])[0-9]{3}(?:(?P=group)[0-9]{3})*|0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)
     (?P<exponent>(?:[eE][-+]?[0-9]{1,3})?)
     \s?
     (?P<unit>(?:[^\W\d_]|[%°$€£¥])[\w/°^]*(?:\s[^\W\d_][\w/°^]*)?)?

@@ -27,7 +27,7 @@ from typing import Any, Literal, NoReturn
 
 MAX_JSON_CHARS = 100_000
 MAX_JSON_DEPTH = 64
-MAX_REFUSED = 1_000  # Broken values in one text, after which nobody reads on.
+MAX_SCANNED = 1_000  # Values in one text, sound or broken, after which nobody reads on.
 MAX_NUMBER_CHARS = 300  # More digits than a double can hold; int() of some thousand digits raises.
 
 JsonReason = Literal[
@@ -118,10 +118,12 @@ def scan_json(text: str) -> Iterator[FoundJson]:
     """Yields the top-level JSON objects and lists of a text, left to right, the refused attempts among them.
 
     After a refused attempt the scan goes on where the attempt failed: what stands inside a broken object is not a
-    top-level value, and no character is read twice. After ``MAX_REFUSED`` refused attempts it ends.
+    top-level value, and no character is read twice. After ``MAX_SCANNED`` of them it ends.
     """
     position = refused = 0
-    while refused < MAX_REFUSED and (opening := _OPENING.search(text, position)):
+    for _ in range(MAX_SCANNED):
+        if (opening := _OPENING.search(text, position)) is None:
+            return
         start = opening.start()
         try:
             value, position = read_json_at(text, start, careful=refused > _FEW)

@@ -76,6 +76,8 @@ def test_another_quantity(one, other):
 @pytest.mark.parametrize(
     "text",
     [
+        "0042",
+        "007",
         "",
         "km",
         "12,00",
