@@ -30,8 +30,8 @@ from genenv_verl.tasks.schema import Task
 from genenv_verl.tasks.self_test import Solves
 from genenv_verl.tasks.validity import RULES, Candidate, ValidityFilter
 
-# Rules that compare with a run: its pools, its seeds, its sandbox. The others say whether a task is sound in itself.
-_RULES_OF_A_RUN = ("duplicate", "near_duplicate", "contaminated", "checker")
+# Rules that need a run: its seed, its sandbox. The others judge a task by itself, or say nothing without a run.
+_RULES_OF_A_RUN = ("duplicate", "checker")
 
 
 @dataclass(frozen=True, slots=True)
