@@ -116,7 +116,7 @@ def test_a_damaged_release_writes_nothing(release, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_releases_own_training_split_is_used_and_episodes_stay_whole(release, tmp_path, monkeypatch):
+def test_E14_the_releases_own_training_split_is_used_and_episodes_stay_whole(release, tmp_path, monkeypatch):
     benchmark = get_benchmark("bamboogle", max_rounds=1)
     records = benchmark.load(release)[:8]
     own = [
