@@ -28,7 +28,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from genenv_verl.tasks.sandbox import landlock, syscalls
@@ -115,7 +115,7 @@ class Namespaces:
             os.close(self._rules)
 
     def seal(self, foreign: bool) -> None:
-        self._filters[foreign].install()
+        self._filters[foreign]()
 
     def end_call(self, child: int) -> None:
         # As the first process of its namespace this one may kill all others at once; forks in progress fail.
@@ -149,7 +149,7 @@ class Landlock:
         os.close(self._rules)
 
     def seal(self, foreign: bool) -> None:
-        self._filters[foreign].install()
+        self._filters[foreign]()
 
     def end_call(self, child: int) -> None:
         # Seccomp refuses it every way to start another process.
@@ -207,10 +207,10 @@ def lower_limit(what: int, limit: int) -> None:
     resource.setrlimit(what, (limit, limit))
 
 
-def _filters() -> dict[bool, syscalls.Filter]:
+def _filters() -> dict[bool, Callable[[], None]]:
     machine = platform.machine()
     forbidden = {True: REPORT, False: None}
-    return {foreign: syscalls.Filter(filter_program(machine, forbidden[foreign])) for foreign in forbidden}
+    return {foreign: syscalls.prepare_filter(filter_program(machine, forbidden[foreign])) for foreign in forbidden}
 
 
 def _become_nobody() -> None:

@@ -18,7 +18,8 @@ nor the place where the result is kept:
 
 - The thread's calls are chained in C (``starmap`` and its kin). No frame of ours lies under the foreign code's frames.
 - What runs in the thread first (``enter``) puts it under a seccomp filter that refuses it the channel.
-- Audit hooks cannot be removed (PEP 578). Ours refuses what leads to other threads' frames and to all objects.
+- Audit hooks cannot be removed (PEP 578). Ours refuses what leads to other threads' frames, to all objects and to
+  memory by its address.
 - Nothing of the foreign code may run in the main thread afterwards: the collector is off for good, signals keep their
   default, nothing foreign is released, and no global or builtin name is used that foreign code could have replaced.
 
@@ -131,6 +132,8 @@ def _audit(exception_hook: Callable[[Any], None], event: str, arguments: tuple[A
         "gc.get_objects",
         "gc.get_referrers",
         "gc.get_referents",
+        "ctypes.cdata",
+        "ctypes.cdata/buffer",
     }:
         raise RuntimeError("not available to a checker")
     if event == "sys.unraisablehook" and arguments[0] is not exception_hook:

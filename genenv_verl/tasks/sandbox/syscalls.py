@@ -11,18 +11,21 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The system calls that Python's standard library lacks, through ctypes. Linux on x86_64 and aarch64.
+"""The system calls that Python's standard library lacks. Linux on x86_64 and aarch64.
 
-Only the process in the jail imports this module; it forgets it (``sealed.forget``) before foreign code runs.
+They are made through ``_ctypes``, the core of ``ctypes``: the package itself would leave classes behind that call any
+function by its name, for whoever walks over all classes. Before foreign code runs, this module is emptied (``forget``).
 """
 
 from __future__ import annotations
 
-import ctypes
+import _ctypes
 import errno
+import functools
 import os
 import platform
 import struct
+from collections.abc import Callable
 
 _NUMBERS = {
     **{
@@ -52,7 +55,24 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _SECCOMP_SET_MODE_FILTER = 1
 
-_libc = ctypes.CDLL(None, use_errno=True)
+
+class _Long(_ctypes._SimpleCData):
+    _type_ = "l"
+
+
+class _Text(_ctypes._SimpleCData):
+    _type_ = "z"
+
+
+class _Function(_ctypes.CFuncPtr):
+    _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+    _restype_ = _Long
+
+
+_this_process = _ctypes.dlopen(None, os.RTLD_NOW)
+_syscall, _prctl, _unshare, _mount, _umount2 = (
+    _Function(_ctypes.dlsym(_this_process, name)) for name in ("syscall", "prctl", "unshare", "mount", "umount2")
+)
 
 
 def syscall(name: str, *arguments: int | bytes | None) -> int:
@@ -61,29 +81,26 @@ def syscall(name: str, *arguments: int | bytes | None) -> int:
     Raises:
         OSError: It failed, or this machine has no such call.
     """
-    if name not in _NUMBERS:
-        raise OSError(errno.ENOSYS, f"{name}: no number known on {platform.machine()}")
-    plain = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
-    return _checked(_libc.syscall(ctypes.c_long(_NUMBERS[name]), *plain), name)
+    return _checked(_prepare(name, *arguments)(), name)
 
 
 def prctl(option: int, *arguments: int) -> None:
     padded = [*arguments, 0, 0, 0, 0][:4]
-    _checked(_libc.prctl(option, *map(ctypes.c_ulong, padded)), f"prctl {option}")
+    _checked(_prctl(option, *map(_Long, padded)), f"prctl {option}")
 
 
 def unshare(flags: int) -> None:
-    _checked(_libc.unshare(flags), f"unshare {flags:#x}")
+    _checked(_unshare(flags), f"unshare {flags:#x}")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, data)]
-    _checked(_libc.mount(*encoded[:3], ctypes.c_ulong(flags), encoded[3]), f"mount {target}")
+    _checked(_mount(*encoded[:3], _Long(flags), encoded[3]), f"mount {target}")
 
 
 def umount(target: str) -> None:
     """Detaches a mount at once; it goes when nothing uses it any more."""
-    _checked(_libc.umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
+    _checked(_umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
 
 
 def protect_mount(target: str) -> None:
@@ -109,25 +126,37 @@ def drop_capabilities() -> None:
     syscall("capset", struct.pack("Ii", version_3, 0), bytes(24))
 
 
-class Filter:
-    """A seccomp filter, ready to be put over a thread.
+def prepare_filter(program: bytes) -> Callable[[], None]:
+    """A function that puts a seccomp filter over the thread that calls it. It works after ``forget`` as well.
 
     Args:
-        program: The filter, 8 bytes an instruction.
+        program: The filter, 8 bytes an instruction. The thread needs ``no_new_privs``.
     """
+    kept = _Text(program)
+    address = bytes(kept)  # What it holds is the pointer.
+    install = _prepare("seccomp", _SECCOMP_SET_MODE_FILTER, 0, struct.pack("Hxxxxxx", len(program) // 8) + address)
 
-    def __init__(self, program: bytes) -> None:
-        self._program = ctypes.c_char_p(program)  # Kept: the header points to it.
-        address = ctypes.cast(self._program, ctypes.c_void_p).value
-        self._header = struct.pack("HxxxxxxP", len(program) // 8, address)
+    def put_over_this_thread(kept: _Text = kept) -> None:
+        if install() != 0:
+            raise OSError("seccomp: the filter was refused")
 
-    def install(self) -> None:
-        """Puts the filter over this thread, for good. Needs ``no_new_privs``."""
-        syscall("seccomp", _SECCOMP_SET_MODE_FILTER, 0, self._header)
+    return put_over_this_thread
+
+
+def forget() -> None:
+    """Empties this module, so that foreign code which gets hold of it finds no way to call anything."""
+    globals().clear()
+
+
+def _prepare(name: str, *arguments: int | bytes | None) -> Callable[[], int]:
+    if name not in _NUMBERS:
+        raise OSError(errno.ENOSYS, f"{name}: no number known on {platform.machine()}")
+    plain = [_Long(value) if isinstance(value, int) else value for value in arguments]
+    return functools.partial(_syscall, _Long(_NUMBERS[name]), *plain)
 
 
 def _checked(result: int, what: str) -> int:
     if result < 0:
-        number = ctypes.get_errno()
+        number = _ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result

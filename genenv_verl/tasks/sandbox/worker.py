@@ -38,7 +38,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
-from genenv_verl.tasks.sandbox import probe
+from genenv_verl.tasks.sandbox import probe, syscalls
 from genenv_verl.tasks.sandbox.frames import read_frame, write_frame
 from genenv_verl.tasks.sandbox.isolation import REPORT, Isolation, isolation, limit_resources, lower_limit
 from genenv_verl.tasks.sandbox.sealed import Sealed, Step
@@ -198,6 +198,7 @@ class _Worker:
         def started() -> None:
             lower_limit(resource.RLIMIT_NPROC, 0)
             self._walls.seal(foreign=False)
+            syscalls.forget()
             gate.release()
 
         return self._sealed.run(steps, enter, started)

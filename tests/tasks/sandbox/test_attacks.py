@@ -124,6 +124,48 @@ def check(r):
                 pass
     return False
 """,
+    "finds ctypes among all classes": """
+import types
+def all_classes():
+    todo, seen = [object], {object}
+    while todo:
+        for found in type.__subclasses__(todo.pop()):
+            if found not in seen:
+                seen.add(found)
+                todo.append(found)
+    return seen
+def name_spaces():
+    found = {}
+    for cls in all_classes():
+        for value in vars(cls).values():
+            space = getattr(getattr(value, '__func__', value), '__globals__', None)
+            if isinstance(space, dict):
+                found[id(space)] = space
+    todo = [*found.values()]
+    while todo:
+        for value in [*todo.pop().values()]:
+            space = vars(value) if isinstance(value, types.ModuleType) else getattr(value, '__globals__', None)
+            if isinstance(space, dict) and id(space) not in found:
+                found[id(space)] = space
+                todo.append(space)
+    return found.values()
+def check(r):
+    named = {cls.__module__ for cls in all_classes()}
+    values = [value for space in name_spaces() for value in space.values()]
+    modules = {value.__name__ for value in values if isinstance(value, types.ModuleType)}
+    functions = [value for value in values if 'CFuncPtr' in [base.__name__ for base in type(value).__mro__]]
+    return 'ctypes' in named | modules or '_ctypes' in modules or bool(functions)
+""",
+    "reads memory by its address": """
+def below(cls):
+    for found in type.__subclasses__(cls):
+        yield found
+        yield from below(found)
+def check(r):
+    (simple,) = {cls for cls in below(object) if cls.__name__ == '_SimpleCData'}
+    Long = type(simple)('Long', (simple,), {'_type_': 'l'})
+    return Long.from_address(id(r)).value > 0
+""",
     "unpickles a command": """
 import pickle
 class Command:
