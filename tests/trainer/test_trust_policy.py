@@ -39,7 +39,7 @@ def generation(answers, name="s.e0.v0"):
         Attempt(said("lamp" if a == "+" else a), float(a == "+"), a == "+", a != ".", "", 3, 40) for a in answers
     ]
     outcome = Task.model_validate({**task, "gold_action": [{"name": "fetch", "arguments": {"thing": "lamp"}}]})
-    return Generation(name, "s", 0, [1], [2], "", outcome, attempts, 1)
+    return Generation(name, "s", 0, [1], [2], "", outcome, attempts=attempts, step=1)
 
 
 def policy(**settings):
