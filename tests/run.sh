@@ -6,6 +6,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 EXTRAS=cpu,dev,bfcl
 source examples/setup_cpu.sh
 
+# the report is tested in headless Chromium; where it cannot be had, those tests are skipped with the reason
+if ! command -v chromedriver >/dev/null && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+  { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium chromium-driver; } >/dev/null 2>&1 ||
+    echo "genenv: no Chromium: the browser tests will be skipped" >&2
+fi
+
 "$PY" -m ruff check .
 "$PY" -m ruff format --check .
 # TEST_JOBS tests at once: each integration test starts a run that needs 7 GiB

@@ -61,6 +61,7 @@ class ReportBuilder:
         self.out = out
         self.seeds = seeds
         self.live = live
+        self.version = ""
         self.parts = PartStore(out / "tasks", 0 if live else embed)
 
     def state(self) -> str:
@@ -107,18 +108,18 @@ class ReportBuilder:
             title=_title(runs),
             made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             runs=[_run_content(run, place, groups, figures, progress) for place, run in enumerate(runs)],
-            overview_columns=_overview_columns(runs),
+            overview_columns=list(dict.fromkeys(name for run in runs for name, _ in headline(run))),
             epoch_columns=[name for name, _, _ in EPOCH_COLUMNS],
             comparison=[_panel(its, "these runs") for its in comparison_panels(groups, figures)]
             if len(runs) > 1
             else [],
-            notes=[],
             parts=self.parts.embedded,
         )
         page = self.out / "index.html"
         draft = page.with_name("index.html.tmp")
-        draft.write_text(html, encoding="utf-8")
+        draft.write_text(html, encoding="utf-8", errors="replace")
         os.replace(draft, page)
+        self.version = version
         return page
 
     def _add_parts(self, place: int, run: Run, progress: Callable[[str], None]) -> bool:
@@ -142,11 +143,6 @@ def _file_state(path: Path) -> tuple[str, int, int] | None:
 
 def _title(runs: Sequence[Run]) -> str:
     return f"GenEnv report: {runs[0].name}" if len(runs) == 1 else f"GenEnv report: {len(runs)} runs"
-
-
-def _overview_columns(runs: Sequence[Run]) -> list[str]:
-    """The headline figures that any run has, in their order."""
-    return list(dict.fromkeys(name for run in runs for name, _ in headline(run)))
 
 
 def _run_content(

@@ -19,7 +19,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-LARGEST = 1e300
+LARGEST = 1e30
+"""Larger numbers are damage; sums of these can still be drawn."""
+
 MAX_TEXT_CHARS = 20_000
 """Longest text of one field that the page carries: some twice the paper's 9,000 tokens would not fit a screen."""
 
@@ -61,8 +63,15 @@ def clipped(value: Any, limit: int = MAX_TEXT_CHARS) -> str:
 
     Halves of surrogate pairs become U+FFFD, so that UTF-8 can carry the text.
     """
-    text = value if isinstance(value, str) else "" if value is None else str(value)
+    text = value if isinstance(value, str) else "" if value is None else _readable(value)
     left_out = len(text) - limit
     if left_out > 0:
         text = f"{text[:limit]} … ({left_out:,} more characters are in the run's task file)"
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _readable(value: Any) -> str:
+    try:
+        return str(value)
+    except RecursionError:
+        return "(nested too deeply to be shown)"

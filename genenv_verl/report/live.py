@@ -18,7 +18,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from genenv_verl.report.build import ReportBuilder
@@ -42,7 +41,6 @@ class LiveReport:
 
     def __init__(self, builder: ReportBuilder, port: int = 0):
         self.builder = builder
-        self.version = ""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._server.daemon_threads = True
 
@@ -52,11 +50,9 @@ class LiveReport:
 
     def update(self) -> bool:
         """Builds the report again if a run has gone on; whether it did."""
-        version = self.builder.state()
-        if version == self.version:
+        if self.builder.state() == self.builder.version:
             return False
         self.builder.build()
-        self.version = version
         return True
 
     def start(self) -> None:
@@ -81,14 +77,11 @@ class LiveReport:
         if path in ("/", "/index.html"):
             return "text/html; charset=utf-8", (self.builder.out / "index.html").read_bytes()
         if path == "/version":
-            return "text/plain; charset=utf-8", self.version.encode()
+            return "text/plain; charset=utf-8", self.builder.version.encode()
         name = path.removeprefix("/tasks/")
-        if path.startswith("/tasks/") and name in self.builder.parts.file_names():
-            return "text/javascript; charset=utf-8", (self._folder() / name).read_bytes()
+        if path.startswith("/tasks/") and name in self.builder.parts.files:
+            return "text/javascript; charset=utf-8", (self.builder.parts.folder / name).read_bytes()
         return None
-
-    def _folder(self) -> Path:
-        return self.builder.parts.folder
 
 
 def _handler(live: LiveReport) -> type[BaseHTTPRequestHandler]:
@@ -121,6 +114,9 @@ def _handler(live: LiveReport) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Cache-Control", "no-store")
             self.send_header("X-Content-Type-Options", "nosniff")
+            # a page of another site must not read the tasks by loading them as its scripts, nor frame the report
+            self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+            self.send_header("X-Frame-Options", "DENY")
             self.end_headers()
             if with_body:
                 self.wfile.write(body)

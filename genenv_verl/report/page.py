@@ -51,6 +51,16 @@ def content_policy(script: str, *, has_part_files: bool, is_live: bool) -> str:
     )
 
 
+SCRIPTS = ("elements", "parts", "filters", "task_list", "task_detail", "controls", "live", "start")
+
+
+def page_script() -> str:
+    """The page's one script: its files in a block of their own, so that no name of theirs is global."""
+    assets = resources.files("genenv_verl.report") / "assets"
+    files = [(assets / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    return "\n".join(['"use strict";', "{", *files, "}"])
+
+
 def render_page(*, data: dict[str, Any], has_part_files: bool, is_live: bool, **content: Any) -> str:
     """The HTML of the report.
 
@@ -61,7 +71,7 @@ def render_page(*, data: dict[str, Any], has_part_files: bool, is_live: bool, **
         content: What the template shows: ``title``, ``made``, ``runs``, ``comparison``, ``groups``, ``parts``.
     """
     assets = resources.files("genenv_verl.report") / "assets"
-    script = (assets / "report.js").read_text(encoding="utf-8")
+    script = page_script()
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -32,6 +32,10 @@ class PartStore:
     Args:
         folder: Where files go; it is made when the first one is written.
         limit: Characters that the page takes; 0 puts every part into a file.
+
+    Attributes:
+        embedded: The parts for the page by their ids; ``None`` if they are in files.
+        files: Names of the files that belong to the last page that was finished.
     """
 
     def __init__(self, folder: Path, limit: int = MAX_EMBEDDED_CHARS):
@@ -40,12 +44,14 @@ class PartStore:
         self.embedded: dict[str, str] | None = {} if limit else None
         self._size = 0
         self._written: dict[str, object] = {}
+        self._adding: set[str] = set()
+        self.files: frozenset[str] = frozenset()
 
     def begin(self) -> None:
         """A new page: nothing is embedded yet. Files that are there stay until :meth:`finish`."""
         self.embedded = {} if self.limit else None
         self._size = 0
-        self._kept: set[str] = set()
+        self._adding = set()
 
     def add(self, part_id: str, state: object, make: Callable[[], str]) -> None:
         """Adds a part.
@@ -55,7 +61,7 @@ class PartStore:
             state: What the part was made from; a file whose state has not changed is not made again.
             make: Makes the part's text, base64.
         """
-        self._kept.add(part_id)
+        self._adding.add(part_id)
         if self.embedded is None:
             if self._written.get(part_id) != state:
                 self._write(part_id, make())
@@ -71,17 +77,17 @@ class PartStore:
 
     def finish(self) -> None:
         """Removes the files of an earlier page that this one does not have."""
-        kept = set() if self.embedded is not None else {f"{part_id}.js" for part_id in self._kept}
-        if self.folder.is_dir():
-            for path in self.folder.iterdir():
-                if _PART_FILE.fullmatch(path.name) and path.name not in kept:
-                    path.unlink()
-            if not any(self.folder.iterdir()):
-                self.folder.rmdir()
-
-    def file_names(self) -> set[str]:
-        """Names of the files in the folder that belong to the page."""
-        return set() if self.embedded is not None else {f"{part_id}.js" for part_id in self._kept}
+        in_files = self.embedded is None
+        self.files = frozenset(f"{part_id}.js" for part_id in self._adding) if in_files else frozenset()
+        if not self.folder.is_dir():
+            return
+        stale = [
+            path for path in self.folder.iterdir() if _PART_FILE.fullmatch(path.name) and path.name not in self.files
+        ]
+        for path in stale:
+            path.unlink()
+        if stale and not any(self.folder.iterdir()):
+            self.folder.rmdir()
 
     def _write(self, part_id: str, text: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -124,8 +124,10 @@ def _plain(value: Any) -> Any:
 
 _SECRET_WORDS = {
     "token", "secret", "secrets", "password", "passwd", "passphrase", "pwd", "credential", "credentials", "apikey",
-    "authorization", "bearer", "cookie", "cookies", "jwt",
+    "auth", "authorization", "bearer", "cookie", "cookies", "jwt",
 }  # fmt: skip
+_SECRET_NUMBERS = {"password", "passwd", "passphrase", "pwd", "secret"}  # not "token": "max_token: 5" is a count
+_TEXT_TOKENS = {"eos", "bos", "pad", "unk", "sep", "cls", "stop", "mask", "special", "image", "video", "added"}
 _KEY_OWNERS = {"api", "access", "secret", "private", "auth", "ssh", "encryption", "wandb", "hf", "openai", "license"}
 _SECRET_VALUES = re.compile(
     r"""\b(?:sk|pk|rk)-[\w-]{16,} | \bhf_\w{16,} | \bgh[a-z]_\w{16,} | \bgithub_pat_\w{16,} | \bglpat-[\w-]{16,}
@@ -144,13 +146,11 @@ def mask_secrets(values: dict[str, Any]) -> dict[str, Any]:
 
 def mask_value(key: str, value: Any) -> Any:
     """One value, masked if it is a secret. ``max_tokens: 4096`` and ``prompt_key: prompt`` are none."""
-    if not isinstance(value, str) or not value:
-        return (
-            MASK
-            if value and _is_secret_key(key) and not isinstance(value, bool | float | str) and _says_all(key)
-            else value
-        )
-    if _is_secret_key(key) and value not in {"[]", "{}"} and not value.startswith("${"):
+    if isinstance(value, bool) or value in (None, "", "[]", "{}"):
+        return value
+    if not isinstance(value, str):
+        return MASK if _SECRET_NUMBERS & set(_words(key.split(".")[-1])) else value
+    if _is_secret_key(key) and not re.fullmatch(r"\$\{[\w.]+\}", value):
         return MASK
     return _SECRET_VALUES.sub(MASK, value)
 
@@ -167,14 +167,9 @@ def _is_secret_key(key: str) -> bool:
 
 
 def _names_secret(words: list[str]) -> bool:
-    if _SECRET_WORDS & set(words):
+    if _SECRET_WORDS & set(words) and not _TEXT_TOKENS & set(words):
         return True
     return any(word in {"key", "keys"} and _KEY_OWNERS & set(words[:place]) for place, word in enumerate(words))
-
-
-def _says_all(key: str) -> bool:
-    """Whether a number under the key would be a secret (``password: 1234``), not a count (``token: 5``)."""
-    return bool({"password", "passwd", "passphrase", "pwd", "secret"} & set(_words(key.split(".")[-1])))
 
 
 def _words(name: str) -> list[str]:

@@ -63,7 +63,8 @@ class Run:
     def variant(self) -> str:
         """The variant that the last epoch line names, else the configuration's, else ``unknown``."""
         named = [line["variant"] for line in self.epochs if isinstance(line.get("variant"), str)]
-        return named[-1] if named else (self.config and self.config.text("genenv.variant")) or "unknown"
+        configured = self.config.text("genenv.variant") if self.config else None
+        return clipped(named[-1] if named else configured or "unknown", 60)
 
 
 def find_run(path: Path) -> tuple[Path, Path]:
@@ -112,6 +113,9 @@ def read_run(path: Path, name: str) -> Run:
 
 
 def _read_epochs(path: Path, notes: list[str]) -> list[dict[str, Any]]:
+    if not path.exists():
+        notes.append("No epochs.jsonl: figures over epochs are empty.")
+        return []
     lines: dict[int, dict[str, Any]] = {}
     damaged = doubled = 0
     try:
@@ -197,13 +201,14 @@ def _some(epochs: list[int]) -> str:
 
 
 def run_names(paths: list[Path]) -> list[str]:
-    """A short name for each run, unique among them: the last folder, with as many above it as that takes."""
+    """A short name for each run, unique among them: the last folder (of a single run the last two), with as many above
+    it as that takes."""
     parts = [_named_folder(path).parts for path in paths]
-    depth = 1
+    depth = 2 if len(parts) == 1 else 1
     longest = max((len(part) for part in parts), default=1)
     while depth < longest and len({part[-depth:] for part in parts}) < len(parts):
         depth += 1
-    return ["/".join(part[-depth:]) for part in parts]
+    return [clipped("/".join(part[-depth:]), 300) for part in parts]
 
 
 def _named_folder(path: Path) -> Path:

@@ -23,6 +23,7 @@ from genenv_verl.report.run_files import Run
 from genenv_verl.report.series import SECOND_PHASES, TOKEN_PHASES, epoch_series, totals, validation_series
 
 MAX_WARNINGS = 100
+MAX_EPOCH_ROWS = 1000
 NOT_RECORDED = "–"
 
 EPOCH_COLUMNS = (
@@ -62,8 +63,9 @@ def _first_to_last(points: list[tuple[float, float]]) -> str:
 
 
 def epoch_rows(run: Run) -> list[list[str]]:
-    """The epochs of a run as text, a row an epoch, in the order of ``EPOCH_COLUMNS``."""
-    return [[shown(number(line, path), digits) for _, path, digits in EPOCH_COLUMNS] for line in run.epochs]
+    """The last :data:`MAX_EPOCH_ROWS` epochs of a run as text, in the order of ``EPOCH_COLUMNS``."""
+    last = run.epochs[-MAX_EPOCH_ROWS:]
+    return [[shown(number(line, path), digits) for _, path, digits in EPOCH_COLUMNS] for line in last]
 
 
 def cost_table(run: Run) -> dict[str, Any] | None:

@@ -19,24 +19,24 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from genenv_verl.report.fields import as_number, clipped, field, number
+from genenv_verl.report.fields import MAX_TEXT_CHARS, as_number, clipped, field, number
 
 MAX_ATTEMPTS = 256
 MAX_FLAGS = 16
 MAX_NAME_CHARS = 300
 
 
-def task_row(record: Mapping[str, Any]) -> dict[str, Any]:
+def task_row(record: Mapping[str, Any], text_limit: int = MAX_TEXT_CHARS) -> dict[str, Any]:
     """One line of a task file as the page's row.
 
     Args:
         record: The line; any key may be missing or of another type.
+        text_limit: Characters that a long text is cut to.
 
     Returns:
         Text fields are texts (empty if missing), numbers are finite or ``None``, lists are lists; fit for strict JSON.
     """
     attempts = record.get("attempts")
-    goal = _text(field(record, "task.context.goal"))
     return {
         "id": clipped(record.get("task_id"), MAX_NAME_CHARS),
         "seed": clipped(record.get("seed_id"), MAX_NAME_CHARS),
@@ -50,15 +50,17 @@ def task_row(record: Mapping[str, Any]) -> dict[str, Any]:
         "accepted": record.get("accepted") is True,
         "quarantined": record.get("quarantined") is True,
         "reason": clipped(field(record, "rejection.reason"), MAX_NAME_CHARS),
-        "detail": clipped(field(record, "rejection.detail")),
+        "detail": clipped(field(record, "rejection.detail"), text_limit),
         "flags": _flags(record),
         "trust": {name: value for name in TRUST_FIELDS if (value := _shown(field(record, f"trust.{name}")))},
         "novelty": {name: value for name in NOVELTY_FIELDS if (value := _shown(field(record, f"novelty.{name}")))},
-        "goal": goal,
-        "context": context_texts(field(record, "task.context")),
-        "gold": gold_text(field(record, "task.gold_action"), field(record, "task.evaluation")),
-        "text": _text(record.get("text")),
-        "attempts": [_attempt(its) for its in attempts[:MAX_ATTEMPTS]] if isinstance(attempts, list) else [],
+        "goal": long_text(field(record, "task.context.goal"), text_limit),
+        "context": context_texts(field(record, "task.context"), text_limit),
+        "gold": gold_text(field(record, "task.gold_action"), field(record, "task.evaluation"), text_limit),
+        "text": long_text(record.get("text"), text_limit),
+        "attempts": [_attempt(its, text_limit) for its in attempts[:MAX_ATTEMPTS]]
+        if isinstance(attempts, list)
+        else [],
     }
 
 
@@ -75,47 +77,52 @@ def _flags(record: Mapping[str, Any]) -> list[str]:
 def _shown(value: Any) -> str:
     if isinstance(value, float):
         return "" if as_number(value) is None else f"{value:.3g}"
-    return "" if value is None else clipped(value if isinstance(value, str) else _json(value), 2000)
+    return "" if value is None else long_text(value, 2000)
 
 
-def context_texts(context: Any) -> dict[str, str]:
+def context_texts(context: Any, limit: int = MAX_TEXT_CHARS) -> dict[str, str]:
     """What the agent reads beside the goal, each part as text; parts that are empty are left out."""
     parts = {name: field(context, name) for name in ("system", "constraints", "history", "tools")}
-    return {name: _text(value) for name, value in parts.items() if value}
+    return {name: long_text(value, limit) for name, value in parts.items() if value}
 
 
-def gold_text(gold: Any, evaluation: Any) -> str:
-    """The gold of a task as text: the calls, the reference answer or the checker's source, with the threshold."""
+def gold_text(gold: Any, evaluation: Any, limit: int = MAX_TEXT_CHARS) -> str:
+    """The gold of a task as text: a call a line, the reference answer or the checker's source, and the threshold."""
     parts = []
-    if gold is not None:
-        parts.append("no call" if gold == [] else _text(gold))
-    kind = field(evaluation, "kind")
+    if isinstance(gold, list):
+        parts.append("\n".join(long_text(_json(call, None), limit) for call in gold[:64]) if gold else "no call")
+    elif gold is not None:
+        parts.append(long_text(gold, limit))
     for name in ("reference", "checker"):
         if value := field(evaluation, name):
-            parts.append(f"{name}:\n{_text(value)}")
+            parts.append(f"{name}:\n{long_text(value, limit)}")
     if (threshold := number(evaluation, "success_threshold")) not in (None, 1.0):
         parts.append(f"success from a score of {threshold:g}")
-    return "\n\n".join(parts + ([f"({clipped(kind, 60)})"] if kind else []))
+    return "\n\n".join(parts)
 
 
-def _attempt(attempt: Any) -> dict[str, Any]:
-    scored = field(attempt, "scored") is not False
+def _attempt(attempt: Any, limit: int) -> dict[str, Any]:
+    success = field(attempt, "success")
+    unscored = field(attempt, "scored") is False or not isinstance(success, bool)
     return {
-        "response": _text(field(attempt, "response")),
+        "response": long_text(field(attempt, "response"), limit),
         "score": number(attempt, "score"),
-        "outcome": "unscored" if not scored else "success" if field(attempt, "success") is True else "failure",
+        "outcome": "unscored" if unscored else "success" if success else "failure",
         "reason": clipped(field(attempt, "reason"), MAX_NAME_CHARS),
         "tokens": number(attempt, "response_tokens"),
     }
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return clipped(value if isinstance(value, str) else _json(value))
+def long_text(value: Any, limit: int = MAX_TEXT_CHARS) -> str:
+    """A text, or any other value as JSON, cut to about ``limit`` characters; empty for ``None``."""
+    if value is None or isinstance(value, str):
+        return clipped(value, limit)
+    flat = _json(value, None)
+    return clipped(_json(value, 1) if 100 < len(flat) < limit else flat, limit)
 
 
-def _json(value: Any) -> str:
-    """JSON for reading; short values on one line."""
-    flat = json.dumps(value, ensure_ascii=False)
-    return flat if len(flat) < 100 else json.dumps(value, ensure_ascii=False, indent=1)
+def _json(value: Any, indent: int | None) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+    except RecursionError:
+        return "(nested too deeply to be shown)"

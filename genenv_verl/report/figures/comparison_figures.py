@@ -24,6 +24,7 @@ from genenv_verl.report.figures.style import (
     NotRecorded,
     as_share,
     label_epochs,
+    legend_beside,
     new_figure,
     plain_label,
     plot,
@@ -74,45 +75,54 @@ def last_validation(groups: Sequence[RunGroup]) -> Figure:
         axes.plot(scores, [row] * len(scores), "o", color=colour, markersize=3.5)
     axes.set_yticks(range(len(rows)), [plain_label(name) for name, _, _ in rows])
     axes.invert_yaxis()
-    axes.set_xlim(0, 1)
+    scores = [score for _, _, scores in rows for score in scores]
+    axes.set_xlim(min(0, *scores), max(1, *scores))
     axes.set_xlabel("last validation score")
     return figure
 
 
 def over_tokens(groups: Sequence[RunGroup]) -> Figure:
     """p̂ over the tokens of both players, every run a line: the environment's compute counts, too."""
-    figure, (axes,) = new_figure()
+    figure, (axes,) = new_figure(height=_height(groups))
     drawn = False
     for place, group in enumerate(groups):
+        colour, line = _look(place)
         label: str | None = group.name
         for run in group.runs:
             spent, rate = dict(total_tokens(run)), dict(epoch_series(run, "success_rate"))
             points = [(spent[epoch], rate[epoch]) for epoch in sorted(spent.keys() & rate.keys())]
             if points:
-                plot(axes, points, PALETTE[place % len(PALETTE)], label)
+                plot(axes, points, colour, label, line)
                 label, drawn = None, True
     if not drawn:
         raise NotRecorded("tokens and success_rate")
     axes.set_xlabel("tokens of both players")
     as_share(axes, "p̂ on fresh tasks")
-    _legend(axes)
+    legend_beside(axes)
     return figure
 
 
 def _averages(groups: Sequence[RunGroup], series_of: Callable[[Run], Series], fields: str, x: str = "epoch") -> Figure:
-    figure, (axes,) = new_figure()
+    figure, (axes,) = new_figure(height=_height(groups))
     for place, group in enumerate(groups):
         points = averaged(group, series_of)
         if points:
+            colour, line = _look(place)
             runs = len([run for run in group.runs if series_of(run)])
             label = f"{plain_label(group.name)}, {runs} {'run' if runs == 1 else 'runs'}"
-            plot_average(axes, points, PALETTE[place % len(PALETTE)], label)
+            plot_average(axes, points, colour, label, line)
     if not axes.lines:
         raise NotRecorded(fields)
     label_epochs(axes, x)
-    _legend(axes)
+    legend_beside(axes)
     return figure
 
 
-def _legend(axes) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=1, borderaxespad=0.2, handlelength=1.4)
+def _look(place: int) -> tuple[str, str]:
+    """Colour and line of a group; after the last colour the lines change."""
+    return PALETTE[place % len(PALETTE)], ("-", "--", ":", "-.")[place // len(PALETTE) % 4]
+
+
+def _height(groups: Sequence[RunGroup]) -> float:
+    """Inches for the axes and one line of legend a group."""
+    return 2.9 + 0.18 * len(groups)

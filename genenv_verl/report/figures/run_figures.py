@@ -15,7 +15,9 @@
 
 from __future__ import annotations
 
-from matplotlib.colors import to_rgba
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, to_rgba
 from matplotlib.figure import Figure
 
 from genenv_verl.report.figures.style import (
@@ -45,6 +47,7 @@ from genenv_verl.report.series import (
 )
 
 BLUE, ORANGE, GREEN, PURPLE, VIOLET, OLIVE, RED, TEAL = PALETTE
+MOST_COLUMNS = 120
 
 
 def training(run: Run) -> Figure:
@@ -102,24 +105,29 @@ def calibration(run: Run) -> Figure:
     return figure
 
 
-def _heat_map(axes, rows: list[tuple[float, list[float]]]) -> None:
-    """One column an epoch, one cell a tenth of p̂; the fuller the darker, the same on a light and on a dark page."""
+def _heat_map(axes: Axes, rows: list[tuple[float, list[float]]]) -> None:
+    """One column an epoch, one cell a tenth of p̂; the fuller the stronger, on a light and on a dark page."""
     axes.set_ylim(0, 1)
     axes.grid(False)
     if not rows:
         axes.text(0.5, 0.5, "distribution not recorded", ha="center", va="center", transform=axes.transAxes)
         return
-    fullest = max(max(shares) for _, shares in rows)
-    column = edges([epoch for epoch, _ in rows])
-    for bin_ in range(10):
-        for place, (_, shares) in enumerate(rows):
-            if shares[bin_] > 0:
-                left, right = column[place], column[place + 1]
-                colour = to_rgba(BLUE, 0.08 + 0.92 * shares[bin_] / fullest)
-                axes.fill(
-                    [left, right, right, left], [bin_ / 10] * 2 + [(bin_ + 1) / 10] * 2, color=colour, linewidth=0
-                )
-    axes.set_title(f"share of tasks; darkest: {fullest:.0%}", loc="left", fontsize=8)
+    columns = merged(rows, MOST_COLUMNS)
+    cells = np.array([shares for _, shares in columns]).T
+    shades = ListedColormap([(0, 0, 0, 0), *(to_rgba(BLUE, 0.1 + 0.9 * step / 255) for step in range(256))])
+    borders = edges([epoch for epoch, _ in columns])
+    axes.pcolormesh(borders, np.linspace(0, 1, 11), cells, cmap=shades, vmin=0, vmax=cells.max())
+    axes.set_title(f"share of tasks, at most {cells.max():.0%}", loc="left", fontsize=8)
+
+
+def merged(rows: list[tuple[float, list[float]]], most: int) -> list[tuple[float, list[float]]]:
+    """The rows, or their means over neighbours where there are more than ``most``."""
+    size = -(-len(rows) // most)
+    chunks = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return [
+        (sum(epoch for epoch, _ in chunk) / len(chunk), np.mean([shares for _, shares in chunk], axis=0).tolist())
+        for chunk in chunks
+    ]
 
 
 def validity(run: Run) -> Figure:
@@ -236,7 +244,7 @@ def cost(run: Run) -> Figure:
     return figure
 
 
-def _plot_all(axes, lines: list[tuple[Series, str, str]]) -> None:
+def _plot_all(axes: Axes, lines: list[tuple[Series, str, str]]) -> None:
     for points, label, colour in lines:
         if points:
             plot(axes, points, colour, label)

@@ -85,9 +85,9 @@ def plot(axes: Axes, points: Series, colour: str, label: str | None = None, line
     axes.plot(xs, ys, line, color=colour, label=label and plain_label(label), linewidth=width, **mark)
 
 
-def plot_average(axes: Axes, points: Sequence[tuple[float, Estimate]], colour: str, label: str):
+def plot_average(axes: Axes, points: Sequence[tuple[float, Estimate]], colour: str, label: str, line: str = "-"):
     """A mean over runs with its 95 % interval as a shade; where there is one run there is no shade."""
-    plot(axes, [(x, its.mean) for x, its in points], colour, label)
+    plot(axes, [(x, its.mean) for x, its in points], colour, label, line)
     shaded = [(x, its) for x, its in points if its.half_width is not None]
     low, high = [its.mean - its.half_width for _, its in shaded], [its.mean + its.half_width for _, its in shaded]
     axes.fill_between([x for x, _ in shaded], low, high, color=colour, alpha=0.18, linewidth=0)
@@ -99,9 +99,10 @@ def label_epochs(axes: Axes, name: str = "epoch") -> None:
 
 
 def as_share(axes: Axes, name: str) -> None:
-    """An axis of shares: the whole of [0, 1], so that two figures can be compared by eye."""
+    """An axis of shares or scores: the whole of [0, 1], and more only if the curves that are drawn already need it."""
     axes.set_ylabel(name)
-    axes.set_ylim(-0.02, 1.02)
+    heights = [height for line in axes.lines for height in line.get_ydata()]
+    axes.set_ylim(min(-0.02, *heights, 0), max(1.02, *heights, 0))
 
 
 def edges(places: Sequence[float]) -> list[float]:
@@ -139,6 +140,8 @@ def save(figure: Figure, name: str, folder: Path | None) -> str:
     """
     buffer = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.get_layout_engine().execute(figure)
+        figure.set_layout_engine("none")  # laid out once, for both files
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     svg = buffer.getvalue()
     if folder is not None:
