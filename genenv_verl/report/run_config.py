@@ -66,6 +66,8 @@ def read_config(root: Path, notes: list[str]) -> RunConfig | None:
         return None
     config = _read_yaml(folder / "config.yaml", notes)
     if not isinstance(config, dict):
+        if config is not None:
+            notes.append("config.yaml holds no configuration.")
         return None
     hydra = _read_yaml(folder / "hydra.yaml", notes) if (folder / "hydra.yaml").is_file() else None
     overrides = _read_yaml(folder / "overrides.yaml", notes) if (folder / "overrides.yaml").is_file() else None
@@ -113,11 +115,15 @@ def _flatten_into(flat: dict[str, Any], key: str, value: Any, depth: int) -> Non
 
 
 def _plain(value: Any) -> Any:
+    """A leaf as number, boolean, text or ``None``. A container that lies too deep is not unfolded: it may be huge."""
     if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, dict):
+        return "{…}" if value else "{}"
     if isinstance(value, list):
-        return clipped(", ".join(str(entry) for entry in value[:1000]) if value else "[]", 2000)
-    return clipped("{}" if value == {} else value, 2000)
+        is_flat = not any(isinstance(entry, dict | list) for entry in value)
+        return clipped(", ".join(map(str, value[:1000])) or "[]", 2000) if is_flat else "[…]"
+    return clipped(value, 2000)
 
 
 # ------------------------------------------------------------------ secrets
