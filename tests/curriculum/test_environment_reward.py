@@ -13,7 +13,7 @@
 # limitations under the License.
 import pytest
 
-from genenv_verl.curriculum.environment_reward import environment_reward
+from genenv_verl.curriculum.environment_reward import environment_reward, novelty_factor
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,18 @@ def test_alpha_moves_the_peak_and_beta_sharpens_it():
 def test_arguments_out_of_range_are_refused(p_hat, alpha, beta):
     with pytest.raises(ValueError, match="must be"):
         environment_reward(p_hat, alpha, beta)
+
+
+def test_the_factor_of_novelty():
+    assert novelty_factor(0.8, lam_dup=0.0) == 1.0
+    assert novelty_factor(0.0, lam_dup=0.9) == 1.0
+    assert novelty_factor(0.8, lam_dup=0.5) == pytest.approx(0.6)
+    assert 0.0 < novelty_factor(1.0, lam_dup=0.99) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("similarity", "lam_dup"), [(1.1, 0.5), (-0.1, 0.5), (float("nan"), 0.5), (0.5, 1.0), (0.5, -1)]
+)
+def test_the_factor_of_novelty_has_its_range(similarity, lam_dup):
+    with pytest.raises(ValueError, match="must be in"):
+        novelty_factor(similarity, lam_dup)

@@ -71,6 +71,8 @@ def settings(**block):
 
 
 def new_loop(root, rows=None, **block):
+    configured = settings(**block)
+
     def validity(seen):
         return ValidityFilter(
             max_prompt_tokens=2000,
@@ -79,10 +81,11 @@ def new_loop(root, rows=None, **block):
             count_response_tokens=lambda text: len(text.split()),
             seen=seen,
             solves=is_solved,
+            max_same_template=configured.novelty.max_same_template,
         )
 
     return CoEvolution(
-        settings=settings(**block),
+        settings=configured,
         seeds=rows or seed_rows(),
         run=RunDirectory(root / "genenv"),
         batch_size=BATCH,
@@ -590,6 +593,111 @@ def test_a_task_that_breaks_a_template_is_rejected_and_the_run_goes_on(tmp_path)
 def test_the_seed_decides_the_run(tmp_path, uninterrupted):
     log = play(new_loop(tmp_path, seed=1), 1, 3, Log())
     assert observed(log, 1, 3, 3) != observed(uninterrupted[0], 1, 3, 3)
+
+
+# ------------------------------------------------------------------------------------------------- novelty
+
+CITIES = ["Rome", "Bonn", "Oslo", "Lyon", "Kyoto", "Quito", "Lima", "Cairo", "Delhi", "Graz", "Minsk", "Turin"]
+ERRANDS = ["Fold the napkins", "Where are my keys", "Sort the letters by name", "Open a window in here"]
+
+
+def collapsed_texts():
+    """Twelve times one task with another name in it, and four others."""
+    same = [(f"Bring what they sent from {city} to the front door.", f"parcel {city}") for city in CITIES]
+    others = [(errand, f"errand {place}") for place, errand in enumerate(ERRANDS)]
+    return [
+        json.dumps({"goal": goal, "calls": [{"name": "fetch", "arguments": {"thing": thing}}]})
+        for goal, thing in [*same, *others]
+    ]
+
+
+def play_texts(root, texts, **block):
+    """One epoch in which the environment writes these texts."""
+    mixture = {"base": 0.0, "pool": 0.0, "fresh": 1.0}
+    loop = new_loop(root, steps_per_epoch=2, n_variations=len(texts), mixture=mixture, **block)
+    assert len(texts) == 2 * BATCH
+    queue = iter(texts)
+    return loop, play(loop, 1, 2, Log(), environment=lambda request: next(queue))
+
+
+def test_e01_a_template_filled_again_and_again_is_kept_once_and_counted(tmp_path):
+    loop, log = play_texts(tmp_path, collapsed_texts(), novelty={"max_same_template": 1})
+    summary = log.summaries[0]
+    assert (summary["valid"], summary["invalid_reasons"]) == (5, {"same_template": 11})
+    assert summary["unique_fraction"] == 5 / 16 == 0.3125
+    assert len(loop.run.d_env) == 5
+
+
+def test_e01_by_default_names_and_numbers_make_other_tasks_and_the_template_is_reported_and_paid_less(tmp_path):
+    loop, log = play_texts(
+        tmp_path / "paid", collapsed_texts(), novelty={"lam_dup": 0.5}, filter="none", granularity="batch"
+    )
+    summary = log.summaries[0]
+    assert summary["valid"] == 16 and summary["unique_fraction"] == 1.0
+    assert summary["novelty"]["same_template"] == 11
+    lines = task_lines(loop, 0)
+    rewards = [line["reward"] for line in lines]
+    assert max(rewards[1:12]) < min(rewards[12:]) <= max(rewards)
+    for line in lines:
+        assert line["reward"] == pytest.approx(
+            rewards[0] / (1 - 0.5 * lines[0]["novelty"]["similarity"]) * (1 - 0.5 * line["novelty"]["similarity"])
+        )
+    _, log = play_texts(tmp_path / "free", collapsed_texts(), filter="none", granularity="batch")
+    assert len({task.reward for task in log.verdicts[0].tasks}) == 1
+
+
+def test_e20_refusals_and_copies_of_one_text(tmp_path):
+    """The case counts 1 unique of 4 texts. A refusal is no task that could repeat another one: it is left out here, and
+    1 of 4 is ``valid_fraction``."""
+    copy = text_about("number nine")
+    texts = ["I'm sorry, I can't help with that.", copy, copy, copy] * 4
+    loop, log = play_texts(tmp_path, texts)
+    summary = log.summaries[0]
+    assert summary["invalid_reasons"] == {"refusal": 4, "duplicate": 11}
+    assert summary["unique_fraction"] == 1 / 12 and summary["valid_fraction"] == 1 / 16
+    seeds = [request.sampling_seed for request in log.requests[0]]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_the_unique_share_is_not_the_valid_share(tmp_path):
+    wrong = [
+        json.dumps({"goal": f"Open {thing} now.", "calls": [{"name": "open", "arguments": {"it": thing}}]})
+        for thing in CITIES
+    ]
+    loop, log = play_texts(tmp_path, [*wrong, *wrong[:4]])
+    summary = log.summaries[0]
+    assert summary["valid"] == 0 and summary["invalid_reasons"] == {"undeclared_tool": 16}
+    assert summary["unique_fraction"] == 12 / 16
+    assert summary["novelty"]["parsed"] == 16 and summary["novelty"]["repeated"] == 4
+
+
+def test_paraphrases_of_seed_epoch_and_pool_are_rejected_also_after_resuming(tmp_path):
+    """E02: what is in the pool is known in later epochs and after a resume."""
+
+    def text(wording, thing):
+        return json.dumps({"goal": wording, "calls": [{"name": "fetch", "arguments": {"thing": thing}}]})
+
+    seed = seed_task(0)
+    pooled = text("Please bring me the small green watering can from the garden shed.", "watering can")
+    states = {}
+    rest = [task_text(SimpleNamespace(task_id=f"t{n}")) for n in range(13)]
+    close = text(seed.context.goal.replace("Bring", "Fetch"), THINGS[0])
+    twin = text("Please bring me the little green watering can from the garden shed!", "watering can")
+    mixture = {"base": 0.0, "pool": 0.0, "fresh": 1.0}
+    options = {"steps_per_epoch": 2, "n_variations": 16, "mixture": mixture}
+    queue = iter([pooled, twin, close, *rest])
+    loop = new_loop(tmp_path, **options)
+    log = play(loop, 1, 2, Log(), environment=lambda request: next(queue), after_step=states.__setitem__)
+    reasons = [getattr(g.outcome, "reason", None) for g in log.generations[0]]
+    assert reasons == [None, "near_duplicate", "near_duplicate", *[None] * 13]
+    resumed = new_loop(tmp_path, **options)
+    resumed.load_state_dict(json.loads(states[2]), finished=True)
+    later = text("Please bring me the small green watering can from the garden house.", "watering can")
+    for played in (loop, resumed):
+        request = played.requests(1)[0]
+        read = played.read(request, epoch=1, step=2, prompt_ids=[1], response_ids=[2], text=later, truncated=False)
+        assert read.outcome.reason == "near_duplicate" and log.generations[0][0].task_id in read.outcome.detail
+    assert len(loop.novelty) == len(resumed.novelty)
 
 
 # ------------------------------------------------------------------------------------------------- who sees the gold

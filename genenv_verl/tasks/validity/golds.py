@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import functools
 import json
+from typing import Any
 
+from genenv_verl.tasks.json_reader import MAX_JSON_CHARS, scan_json
 from genenv_verl.tasks.novelty import normalise_text
 from genenv_verl.tasks.schema import ToolCall
 from genenv_verl.tasks.self_test import gold_response
@@ -44,23 +46,37 @@ def reference_says_something(candidate: Candidate) -> str | None:
 def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     """A task whose prompt spells out its gold measures copying.
 
-    Looked for are the gold's calls, as JSON or as a call expression, and in the goal also the bare arguments object.
+    Looked for are the gold's calls, as JSON or as a call expression, and in the goal also the bare arguments object,
+    whatever the order of the arguments.
     """
     context = candidate.task.context
     texts = (context.goal, context.system, *context.constraints, *(message.content for message in context.history))
-    # Only these can hold a serialised call.
-    prompts = [_squeeze(text) for text in texts if "{" in text or "(" in text]
-    if prompts:
-        for call in candidate.task.gold_action or ():
-            if any(form in prompt for form in _spellings(call) for prompt in prompts):
-                return f"the call of {call.name} stands in the prompt"
-            if call.arguments and any(form in _squeeze(context.goal) for form in _argument_spellings(call)):
-                return f"the arguments of {call.name} stand in the goal"
+    for call in candidate.task.gold_action or ():
+        if any(_spells_call(text, call) for text in texts):
+            return f"the call of {call.name} stands in the prompt"
+        if call.arguments and _spells_arguments(context.goal, call):
+            return f"the arguments of {call.name} stand in the goal"
     reference = normalise_text(candidate.task.evaluation.reference or "")
     # A short reference ("yes", "Rome or Paris") stands in many a fair question.
     if len(reference) >= 24 and any(reference in normalise_text(text) for text in texts):
         return "the reference answer stands in the prompt"
     return None
+
+
+def _spells_call(text: str, call: ToolCall) -> bool:
+    if "{" not in text and "(" not in text:  # Only these begin a serialised call.
+        return False
+    squeezed = _squeeze(text)
+    named = (f'"name":"{call.name}","{key}":{form}' for form in _argument_spellings(call) for key in _ARGUMENT_KEYS)
+    return (
+        any(form in squeezed for form in named)
+        or _holds_call_expression(squeezed, call)
+        or any(_is_call(value, call) for value in _objects(text))
+    )
+
+
+def _spells_arguments(text: str, call: ToolCall) -> bool:
+    return any(form in _squeeze(text) for form in _argument_spellings(call)) or call.arguments in _objects(text)
 
 
 @functools.lru_cache(maxsize=256)
@@ -75,11 +91,40 @@ def _argument_spellings(call: ToolCall) -> set[str]:
     }
 
 
-def _spellings(call: ToolCall) -> set[str]:
-    named = {
-        f'"name":"{call.name}","{key}":{arguments}'
-        for arguments in _argument_spellings(call)
-        for key in ("arguments", "parameters")
-    }
-    keywords = ",".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in call.arguments.items())
-    return named | {_squeeze(f"{call.name}({keywords})")}
+def _holds_call_expression(squeezed: str, call: ToolCall) -> bool:
+    """Whether ``name(key=value, …)`` stands in a squeezed text, its keywords in any order."""
+    keywords = [_squeeze(f"{key}={json.dumps(value, ensure_ascii=False)}") for key, value in call.arguments.items()]
+    opening = f"{_squeeze(call.name)}("
+    length = len(",".join(keywords))
+    start = squeezed.find(opening)
+    while start >= 0:
+        start += len(opening)
+        inner = squeezed[start : start + length]
+        if squeezed[start + length : start + length + 1] == ")" and all(keyword in inner for keyword in keywords):
+            return True
+        start = squeezed.find(opening, start)
+    return False
+
+
+_ARGUMENT_KEYS = ("arguments", "parameters")
+
+
+def _is_call(value: dict[str, Any], call: ToolCall) -> bool:
+    if value.get("name") != call.name:
+        return False
+    given = [value[key] for key in _ARGUMENT_KEYS if key in value]
+    return any(arguments == call.arguments for arguments in given) or any(
+        call.arguments in _objects(arguments) for arguments in given if isinstance(arguments, str)
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _objects(text: str) -> tuple[dict[str, Any], ...]:
+    """The JSON objects in a text, those within others among them; what is no JSON is passed over."""
+    if "{" not in text:
+        return ()
+    values = [found.value for found in scan_json(text[:MAX_JSON_CHARS]) if found.error is None]
+    for value in values:  # Grows while it is walked.
+        if isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+    return tuple(value for value in values if isinstance(value, dict))

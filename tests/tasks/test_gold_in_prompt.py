@@ -1,0 +1,76 @@
+# Copyright 2025 Individual Contributor: the genenv_verl authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+import json
+import time
+
+import pytest
+
+from genenv_verl.tasks.schema import Task
+from genenv_verl.tasks.validity import Candidate, gold_is_not_in_the_prompt
+
+ARGUMENTS = {"to": "acc-1", "amount": 10, "tags": ["a", "b"], "when": {"day": 3}}
+
+
+def complaint(goal: str, gold=({"name": "pay", "arguments": ARGUMENTS},), **context) -> str | None:
+    task = Task.model_validate({"task_id": "t", "context": {"goal": goal, **context}, "gold_action": list(gold)})
+    return gold_is_not_in_the_prompt(Candidate(task, task, limits=None))
+
+
+REVERSED = dict(reversed(ARGUMENTS.items()))
+SPELLED = [
+    json.dumps({"name": "pay", "arguments": ARGUMENTS}),
+    json.dumps({"parameters": REVERSED, "name": "pay"}, indent=4),
+    json.dumps({"type": "function", "function": {"name": "pay", "arguments": json.dumps(REVERSED)}}),
+    f"Do [{json.dumps({'name': 'pay', 'arguments': {**REVERSED, 'amount': 10.0}})}] now.",
+    'pay(when={"day": 3}, tags=["a", "b"], to="acc-1", amount=10)',
+    "First pay(1), then pay( to = 'acc-1', amount = 10, tags = ['a','b'], when = {'day': 3} )",
+    str({"name": "pay", "arguments": ARGUMENTS}),
+]
+
+
+@pytest.mark.parametrize("spelled", SPELLED)
+def test_a_serialised_gold_is_found_wherever_the_agent_reads_it(spelled):
+    assert "call of pay" in complaint(f"Pay. {spelled}")
+    assert "call of pay" in complaint("Pay.", system=spelled)
+    assert "call of pay" in complaint("Pay.", constraints=[spelled])
+    assert "call of pay" in complaint("Pay.", history=[{"role": "tool", "content": spelled}])
+
+
+@pytest.mark.parametrize("spelled", [json.dumps(ARGUMENTS), json.dumps(REVERSED), str(ARGUMENTS)])
+def test_bare_arguments_give_the_gold_away_in_the_goal_only(spelled):
+    assert "arguments of pay" in complaint(f"Pay with {spelled}.")
+    assert complaint("Pay.", history=[{"role": "tool", "content": spelled}]) is None
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Pay 10 to acc-1 with the tags a and b on day 3.",
+        'Call pay with to="acc-1", please (amount 10).',
+        json.dumps({"name": "pay", "arguments": {**ARGUMENTS, "amount": 11}}),
+        json.dumps({"name": "collect", "arguments": "see below"}),
+        'pay(to="acc-1", amount=10)',
+        "pay(",
+        "{" * 500,
+    ],
+)
+def test_what_only_mentions_the_values_is_fair(goal):
+    assert complaint(goal) is None
+
+
+@pytest.mark.parametrize("hostile", ["{" * 100_000, '{"a":' * 20_000, "pay(" * 25_000, '{"name": "pay"} ' * 6_000])
+def test_hostile_texts_cost_little(hostile):
+    started = time.process_time()
+    assert complaint(hostile) is None
+    assert time.process_time() - started < 3.0
