@@ -110,7 +110,7 @@ class Generation:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Generation:
-        task, rejection, novelty = record["task"], record["rejection"], record["novelty"]
+        task, rejection, novelty = record["task"], record["rejection"], record.get("novelty")
         return cls(
             task_id=record["task_id"],
             seed_id=record["seed_id"],
