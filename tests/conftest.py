@@ -11,9 +11,17 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Property tests run on machines that do other work as well: slow generation or a slow example is no failure."""
+"""What all tests share."""
+
+import signal
 
 from hypothesis import HealthCheck, settings
 
+# The tests may run on a machine that does other work as well: slow generation or a slow example is no failure.
 settings.register_profile("genenv", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("genenv")
+
+# A shell starts its background jobs with SIGINT ignored, and what the tests start would inherit that. A signal with a
+# handler becomes deadly again in a program that is started.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
