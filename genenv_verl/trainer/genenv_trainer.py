@@ -65,7 +65,6 @@ from genenv_verl.trainer.run_cost import RunCost
 from genenv_verl.trainer.run_directory import EpochFile, RunDirectory, write_atomically
 from genenv_verl.trainer.seed_rows import read_seed_rows
 from genenv_verl.trainer.unscored import neutral_scores
-from genenv_verl.trainer.validation_record import record_validation
 from genenv_verl.trainer.watchdog import Watchdog
 from genenv_verl.variants.manifest import manifest_of
 
@@ -447,11 +446,6 @@ class GenEnvTrainer(CountedTrainer):
     def on_step_end(self):
         with self.watchdog.phase("weight_sync"):
             super().on_step_end()
-
-    def _validate(self) -> dict[str, float]:
-        metrics = super()._validate()
-        record_validation(self.checkpoint_root / "genenv" / "validation.jsonl", self.global_steps, metrics)
-        return metrics
 
     # ------------------------------------------------------------------ checkpoint
 
