@@ -109,7 +109,7 @@ def read_run(path: Path, name: str) -> Run:
         notes.append(f"Task files without an epoch line: {_some(extra)}.")
     steps = _read_metrics(root / "metrics.jsonl", notes)
     config = read_config(root, notes)
-    return Run(root, folder, name, epochs, task_files, steps, config, _read_versions(root / "versions.json"), notes)
+    return Run(root, folder, name, epochs, task_files, steps, config, _read_versions(folder / "versions.json"), notes)
 
 
 def _read_epochs(path: Path, notes: list[str]) -> list[dict[str, Any]]:
