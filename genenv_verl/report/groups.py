@@ -136,7 +136,8 @@ def _group_names(groups: dict[Any, tuple[list[Run], dict[str, str]]]) -> dict[An
 def _telling(key: dict[str, str], rivals: list[dict[str, str]], most: int = 3) -> list[str]:
     """The fewest settings, at most ``most``, that no rival shares; taken one by one, the most telling first."""
     chosen: list[str] = []
-    names = sorted(set(key).union(*rivals), key=_relevance)
+    everywhere = set(key).intersection(*rivals)
+    names = sorted(set(key).union(*rivals), key=lambda name: (name not in everywhere, _relevance(name)))
     while rivals and len(chosen) < most:
         best = max(names, key=lambda name: sum(other.get(name) != key.get(name) for other in rivals))
         remaining = [other for other in rivals if other.get(best) == key.get(best)]

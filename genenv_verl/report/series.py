@@ -113,6 +113,19 @@ def total_tokens(run: Run) -> Series:
     return [(float(line["epoch"]), value) for line, value in zip(lines, sums, strict=True)]
 
 
+def validation_over_tokens(run: Run) -> Series:
+    """The validation score over the tokens of both players, at the epochs whose last step was validated."""
+    scores, spent = dict(validation_series(run)), dict(total_tokens(run))
+    steps = {float(line["epoch"]): number(line, "global_step") for line in run.epochs}
+    return [(spent[epoch], scores[step]) for epoch, step in steps.items() if step in scores and epoch in spent]
+
+
+def success_over_tokens(run: Run) -> Series:
+    """p̂ on fresh tasks over the tokens of both players."""
+    spent, rate = dict(total_tokens(run)), dict(epoch_series(run, "success_rate"))
+    return [(spent[epoch], rate[epoch]) for epoch in sorted(spent.keys() & rate.keys())]
+
+
 def totals(run: Run, path: str, phases: dict[str, str]) -> dict[str, float]:
     """The sum over all epochs of each phase's count; a phase that no line records is missing."""
     sums: dict[str, float] = {}

@@ -20,7 +20,15 @@ import pytest
 from genenv_verl.report.fields import clipped, counts, number
 from genenv_verl.report.json_lines import read_json_lines
 from genenv_verl.report.run_files import NoRun, read_run, run_names
-from genenv_verl.report.series import epoch_series, histograms, stacked_counts, total_tokens, validation_series
+from genenv_verl.report.series import (
+    epoch_series,
+    histograms,
+    stacked_counts,
+    success_over_tokens,
+    total_tokens,
+    validation_over_tokens,
+    validation_series,
+)
 
 
 def test_damaged_lines_are_none_and_the_rest_is_read(tmp_path):
@@ -104,6 +112,13 @@ def test_many_reasons_are_ranked_and_the_rest_is_added_up(make_run, lines):
 def test_tokens_of_both_players_add_up_over_epochs(make_run, lines):
     run = read_run(make_run(epochs=[lines.epoch(0), lines.epoch(1)]), "run")
     assert total_tokens(run) == [(0.0, 2800.0), (1.0, 5600.0)]
+
+
+def test_scores_stand_over_the_tokens_that_they_took(make_run, lines):
+    metrics = [{"step": step, "data": {"val-core/a/reward/mean@1": step / 10}} for step in (0, 4, 6)]
+    run = read_run(make_run(epochs=[lines.epoch(0), lines.epoch(1)], metrics=metrics), "run")
+    assert validation_over_tokens(run) == [(2800.0, 0.4)]  # epoch 1 ends at step 8, which was not validated
+    assert success_over_tokens(run) == [(2800.0, 0.1), (5600.0, 0.2)]
 
 
 def test_verls_file_logger_gives_the_validation_score(make_run, lines):

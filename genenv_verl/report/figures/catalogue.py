@@ -91,8 +91,9 @@ COMPARISON_CHARTS = (
           comparison_figures.success),
     Chart("compare_length", "Response length", "Mean and 95 % interval over seeds.",
           comparison_figures.response_length),
-    Chart("compare_tokens", "Success rate over tokens spent",
-          "Generated and trained-on tokens of agent and environment together, every run a line.",
+    Chart("compare_tokens", "Score over tokens spent",
+          "Generated and trained-on tokens of agent and environment together, every run a line. The score is that of "
+          "the validation; without one it is p̂ on fresh tasks.",
           comparison_figures.over_tokens),
 )  # fmt: skip
 

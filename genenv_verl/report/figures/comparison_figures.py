@@ -32,7 +32,7 @@ from genenv_verl.report.figures.style import (
 )
 from genenv_verl.report.groups import RunGroup, Series, averaged, estimate
 from genenv_verl.report.run_files import Run
-from genenv_verl.report.series import epoch_series, total_tokens, validation_series
+from genenv_verl.report.series import epoch_series, success_over_tokens, validation_over_tokens, validation_series
 
 
 def success(groups: Sequence[RunGroup]) -> Figure:
@@ -82,22 +82,24 @@ def last_validation(groups: Sequence[RunGroup]) -> Figure:
 
 
 def over_tokens(groups: Sequence[RunGroup]) -> Figure:
-    """p̂ over the tokens of both players, every run a line: the environment's compute counts, too."""
+    """The score over the tokens of both players, every run a line: the environment's compute counts, too.
+
+    The score is that of the validation, of all runs or none; without it p̂ on fresh tasks.
+    """
+    runs = [run for group in groups for run in group.runs]
+    validated = any(validation_over_tokens(run) for run in runs)
+    series_of = validation_over_tokens if validated else success_over_tokens
+    if not any(series_of(run) for run in runs):
+        raise NotRecorded("tokens, with validation scores or success_rate")
     figure, (axes,) = new_figure(height=_height(groups))
-    drawn = False
     for place, group in enumerate(groups):
         colour, line = _look(place)
         label: str | None = group.name
-        for run in group.runs:
-            spent, rate = dict(total_tokens(run)), dict(epoch_series(run, "success_rate"))
-            points = [(spent[epoch], rate[epoch]) for epoch in sorted(spent.keys() & rate.keys())]
-            if points:
-                plot(axes, points, colour, label, line)
-                label, drawn = None, True
-    if not drawn:
-        raise NotRecorded("tokens and success_rate")
+        for points in filter(None, map(series_of, group.runs)):
+            plot(axes, points, colour, label, line)
+            label = None
     axes.set_xlabel("tokens of both players")
-    as_share(axes, "p̂ on fresh tasks")
+    as_share(axes, "validation score" if validated else "p̂ on fresh tasks")
     legend_beside(axes)
     return figure
 
