@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 LARGEST = 1e30
@@ -29,7 +28,7 @@ MAX_TEXT_CHARS = 20_000
 def field(record: Any, path: str) -> Any:
     """The value under a dotted path, or ``None``. A key that itself holds dots is not reachable."""
     for key in path.split("."):
-        if not isinstance(record, Mapping):
+        if not isinstance(record, dict):
             return None
         record = record.get(key)
     return record
@@ -52,7 +51,7 @@ def number(record: Any, path: str) -> float | None:
 def counts(record: Any, path: str) -> dict[str, float]:
     """The numbers >= 0 of the mapping under a dotted path, by name; empty if there is no such mapping."""
     mapping = field(record, path)
-    if not isinstance(mapping, Mapping):
+    if not isinstance(mapping, dict):
         return {}
     numbers = {str(name): as_number(value) for name, value in mapping.items()}
     return {name: value for name, value in numbers.items() if value is not None and value >= 0}
@@ -67,7 +66,7 @@ def clipped(value: Any, limit: int = MAX_TEXT_CHARS) -> str:
     left_out = len(text) - limit
     if left_out > 0:
         text = f"{text[:limit]} … ({left_out:,} more characters are in the run's task file)"
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _readable(value: Any) -> str:

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -90,7 +91,7 @@ def gold_text(gold: Any, evaluation: Any, limit: int = MAX_TEXT_CHARS) -> str:
     """The gold of a task as text: a call a line, the reference answer or the checker's source, and the threshold."""
     parts = []
     if isinstance(gold, list):
-        parts.append("\n".join(long_text(_json(call, None), limit) for call in gold[:64]) if gold else "no call")
+        parts.append("\n".join(long_text(_json(call), limit) for call in gold[:64]) if gold else "no call")
     elif gold is not None:
         parts.append(long_text(gold, limit))
     for name in ("reference", "checker"):
@@ -117,12 +118,21 @@ def long_text(value: Any, limit: int = MAX_TEXT_CHARS) -> str:
     """A text, or any other value as JSON, cut to about ``limit`` characters; empty for ``None``."""
     if value is None or isinstance(value, str):
         return clipped(value, limit)
-    flat = _json(value, None)
-    return clipped(_json(value, 1) if 100 < len(flat) < limit else flat, limit)
+    flat = _json(value)
+    return clipped(_indented(flat) if 100 < len(flat) < limit else flat, limit)
 
 
-def _json(value: Any, indent: int | None) -> str:
+def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, indent=indent)
+        return json.dumps(value, ensure_ascii=False)
     except RecursionError:
         return "(nested too deeply to be shown)"
+
+
+@functools.lru_cache(maxsize=256)
+def _indented(flat: str) -> str:
+    """JSON over several lines. One epoch's tasks share their tools: they are laid out once."""
+    try:
+        return json.dumps(json.loads(flat), ensure_ascii=False, indent=1)
+    except (RecursionError, ValueError):
+        return flat
