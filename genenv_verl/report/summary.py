@@ -52,10 +52,17 @@ def headline(run: Run) -> list[tuple[str, str]]:
         ("groups in the band", shown(number(last, "acceptance_rate"), 2)),
         ("KL to the start", shown(number(last, "env_update.kl_initial"), 4)),
         ("tokens, both players", shown(sum(tokens.values()), 0) if tokens else NOT_RECORDED),
+        ("the environment's share", _environment_share(tokens)),
     ]
     if isinstance(field(last, "budget.used"), dict):
         facts.append(("budget", clipped(budget_used(run.epochs), 300)))
     return facts + ([("validation, first → last", _first_to_last(validation))] if validation else [])
+
+
+def _environment_share(tokens: dict[str, float]) -> str:
+    environment = sum(value for phase, value in tokens.items() if phase.startswith("env_"))
+    total = sum(tokens.values())
+    return f"{environment / total:.1%}" if total else NOT_RECORDED
 
 
 def _first_to_last(points: list[tuple[float, float]]) -> str:
@@ -78,7 +85,6 @@ def cost_table(run: Run) -> dict[str, Any] | None:
     tokens, seconds = totals(run, "tokens", TOKEN_PHASES), totals(run, "seconds", SECOND_PHASES)
     if not tokens and not seconds:
         return None
-    environment = sum(value for phase, value in tokens.items() if phase.startswith("env_"))
     agent = sum(value for phase, value in tokens.items() if phase.startswith("agent_"))
     rows = [
         ("environment writes", tokens.get("env_generate"), seconds.get("env_generate")),
@@ -88,10 +94,9 @@ def cost_table(run: Run) -> dict[str, Any] | None:
         ("agent, both", agent if tokens else None, seconds.get("agent")),
         ("saving", None, seconds.get("checkpoint")),
     ]
-    shares = [("environment's share of the tokens", [f"{environment / (environment + agent):.1%}", ""])]
     return {
         "columns": ["tokens", "seconds"],
-        "rows": [(name, [shown(a, 0), shown(b, 0)]) for name, a, b in rows] + (shares if environment + agent else []),
+        "rows": [(name, [shown(a, 0), shown(b, 0)]) for name, a, b in rows],
     }
 
 
