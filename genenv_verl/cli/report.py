@@ -27,7 +27,12 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Runs: the folder given as trainer.default_local_dir.")],
     out: Annotated[Path, typer.Option(help="Folder of the report: index.html and figures/.")],
     seeds: Annotated[
-        Path | None, typer.Option(help="File of the seed tasks, where the run's configuration does not lead to it.")
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="File of the seed tasks, where the run's configuration does not lead to it.",
+        ),
     ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Serve it on 127.0.0.1 and follow the runs until Ctrl-C.")

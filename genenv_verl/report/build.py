@@ -89,20 +89,31 @@ class ReportBuilder:
         self.out.mkdir(parents=True, exist_ok=True)
         runs = [read_run(path, name) for path, name in zip(self.paths, self.names, strict=True)]
         self.parts.begin()
-        has_seeds = [self._add_parts(place, run, progress) for place, run in enumerate(runs)]
+        seeds = [self._add_parts(place, run, progress) for place, run in enumerate(runs)]
         self.parts.finish()
+        data = {
+            "live": self.live,
+            "version": version,
+            "runs": [
+                {"name": run.name, "epochs": list(run.task_files), "seeds": has_seeds}
+                for run, has_seeds in zip(runs, seeds, strict=True)
+            ],
+        }
+        html = self._render(runs, data, progress)
+        page = self.out / "index.html"
+        draft = page.with_name("index.html.tmp")
+        draft.write_text(html, encoding="utf-8", errors="replace")
+        os.replace(draft, page)
+        self.version = version
+        return page
+
+    def _render(self, runs: Sequence[Run], data: dict[str, Any], progress: Callable[[str], None]) -> str:
+        """The page, with its figures drawn."""
+        figures, groups = self.out / "figures", group_runs(runs)
         progress("figures")
-        groups = group_runs(runs)
-        figures = self.out / "figures"
-        html = render_page(
-            data={
-                "live": self.live,
-                "version": version,
-                "runs": [
-                    {"name": run.name, "epochs": list(run.task_files), "seeds": seeds}
-                    for run, seeds in zip(runs, has_seeds, strict=True)
-                ],
-            },
+        comparison = comparison_panels(groups, figures) if len(runs) > 1 else []
+        return render_page(
+            data=data,
             has_part_files=self.parts.embedded is None,
             is_live=self.live,
             title=_title(runs),
@@ -110,17 +121,9 @@ class ReportBuilder:
             runs=[_run_content(run, place, groups, figures, progress) for place, run in enumerate(runs)],
             overview_columns=list(dict.fromkeys(name for run in runs for name, _ in headline(run))),
             epoch_columns=[name for name, _, _ in EPOCH_COLUMNS],
-            comparison=[_panel(its, "these runs") for its in comparison_panels(groups, figures)]
-            if len(runs) > 1
-            else [],
+            comparison=[_panel(its, "these runs") for its in comparison],
             parts=self.parts.embedded,
         )
-        page = self.out / "index.html"
-        draft = page.with_name("index.html.tmp")
-        draft.write_text(html, encoding="utf-8", errors="replace")
-        os.replace(draft, page)
-        self.version = version
-        return page
 
     def _add_parts(self, place: int, run: Run, progress: Callable[[str], None]) -> bool:
         """Adds a run's tasks and seeds; whether it has seeds."""
@@ -153,7 +156,7 @@ def _run_content(
     return {
         "name": run.name,
         "variant": run.variant,
-        "group": next(group.name for group in groups if run in group.runs),
+        "group": next(group.name for group in groups if any(its is run for its in group.runs)),
         "headline": dict(headline(run)),
         "notes": run.notes,
         "warnings": warnings(run),

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from genenv_verl.report.fields import clipped
+from genenv_verl.report.fields import clipped, field
 
 MAX_CONFIG_BYTES = 4_000_000
 MAX_ENTRIES = 20_000
@@ -40,11 +40,13 @@ class RunConfig:
         values: Dotted key to value, secrets masked; values are numbers, booleans, texts and ``None``.
         overrides: The command line's overrides, secrets masked.
         cwd: The folder that training was started in, if Hydra recorded it.
+        hydra_version: The version of Hydra, if it recorded it.
     """
 
     values: dict[str, Any]
     overrides: list[str]
     cwd: Path | None
+    hydra_version: str | None = None
 
     def text(self, key: str) -> str | None:
         """The text under a key, with a reference ``${other.key}`` followed; ``None`` if there is no text."""
@@ -71,7 +73,8 @@ def read_config(root: Path, notes: list[str]) -> RunConfig | None:
         return None
     hydra = _read_yaml(folder / "hydra.yaml", notes) if (folder / "hydra.yaml").is_file() else None
     overrides = _read_yaml(folder / "overrides.yaml", notes) if (folder / "overrides.yaml").is_file() else None
-    cwd = flatten(hydra).get("hydra.runtime.cwd")
+    runtime = flatten(field(hydra, "hydra.runtime"))
+    cwd, version = runtime.get("cwd"), runtime.get("version")
     values = flatten(config)
     if len(values) >= MAX_ENTRIES:
         notes.append(f"config.yaml is cut after {MAX_ENTRIES:,} entries.")
@@ -79,6 +82,7 @@ def read_config(root: Path, notes: list[str]) -> RunConfig | None:
         values=mask_secrets(values),
         overrides=[mask_override(str(entry)) for entry in overrides] if isinstance(overrides, list) else [],
         cwd=Path(cwd) if isinstance(cwd, str) else None,
+        hydra_version=version if isinstance(version, str) else None,
     )
 
 

@@ -23,6 +23,7 @@ from typing import Any
 from genenv_verl.report.fields import as_number, clipped
 from genenv_verl.report.json_lines import read_json_lines
 from genenv_verl.report.run_config import RunConfig, read_config
+from genenv_verl.report.run_versions import read_versions
 
 MAX_EPOCHS = 10_000
 MAX_METRIC_LINES = 200_000
@@ -45,7 +46,7 @@ class Run:
         task_files: By epoch, the file with its generations.
         steps: Lines of verl's file logger as (step, metrics), in order; empty if there is no ``metrics.jsonl``.
         config: Configuration of the start, secrets masked; ``None`` if it was not kept.
-        versions: Versions of the packages that made it, by name; empty if not recorded.
+        versions: What is left of the versions that made it, by name.
         notes: What is damaged or missing, as sentences.
     """
 
@@ -109,7 +110,7 @@ def read_run(path: Path, name: str) -> Run:
         notes.append(f"Task files without an epoch line: {_some(extra)}.")
     steps = _read_metrics(root / "metrics.jsonl", notes)
     config = read_config(root, notes)
-    return Run(root, folder, name, epochs, task_files, steps, config, _read_versions(folder / "versions.json"), notes)
+    return Run(root, folder, name, epochs, task_files, steps, config, read_versions(root, config), notes)
 
 
 def _read_epochs(path: Path, notes: list[str]) -> list[dict[str, Any]]:
@@ -174,11 +175,6 @@ def _read_metrics(path: Path, notes: list[str]) -> list[tuple[int, dict[str, Any
     if damaged:
         notes.append(f"{damaged} damaged {_lines(damaged)} in {path.name}, left out.")
     return sorted(steps.items())
-
-
-def _read_versions(path: Path) -> dict[str, str]:
-    versions = next(read_json_lines(path), None) if path.is_file() else None
-    return {clipped(name, 100): clipped(value, 200) for name, value in list((versions or {}).items())[:50]}
 
 
 SHOWN_METRICS = ("critic/score/mean", "response_length/mean")

@@ -110,5 +110,8 @@ def test_many_tasks_go_into_files_beside_the_page(make_run, lines, tmp_path, mon
 def test_a_folder_without_a_run_is_named_with_what_to_give(tmp_path):
     result = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "out")])
     assert result.exit_code != 0 and "trainer.default_local_dir" in str(result.exception or result.output)
+    (tmp_path / "run" / "genenv" / "tasks").mkdir(parents=True)
+    given = ["report", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--seeds", str(tmp_path / "no_such_file")]
+    assert CliRunner().invoke(app, given).exit_code == 2
     with pytest.raises(NoRun, match="no run in it"):
         ReportBuilder([tmp_path / "nothing"], tmp_path / "out")
