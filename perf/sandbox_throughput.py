@@ -15,8 +15,8 @@
 
     python perf/sandbox_throughput.py [--checks 300]
 
-Counted is the processor time of all processes that take part; the wall
-clock stands beside it. A busy machine (shared cores and caches) inflates both. The fresh interpreter is not isolated.
+Counted is the processor time of all processes that take part; the wall clock stands beside it. A busy machine (shared
+cores and caches) inflates both. The fresh interpreter is not isolated.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from genenv_verl.tasks.sandbox.jail import Jail
 
-CHECKER = """
+PLAIN = "def check(response):\n    return response == 'Oslo'"
+PARSING = """
 import json
 import re
 
@@ -42,7 +44,8 @@ def check(response):
     call = json.loads(found[1])
     return call["name"] == "book" and call["arguments"] == {"city": "Oslo", "nights": 3}
 """
-ANSWER = '<tool_call>\n{"name": "book", "arguments": {"city": "Oslo", "nights": 3}}\n</tool_call>'
+CALL = '<tool_call>\n{"name": "book", "arguments": {"city": "Oslo", "nights": 3}}\n</tool_call>'
+CHECKERS = {"compares a word": (PLAIN, "Oslo"), "parses a call": (PARSING, CALL)}
 PROGRAM = "genenv_verl.tasks.sandbox.checker_program"
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -51,11 +54,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checks", type=int, default=300)
     checks = parser.parse_args().checks
-    print(f"{'':28}{'ms of processor':>16}{'a second and core':>19}{'ms of wall clock':>18}")
-    for mode in ("namespaces", "landlock"):
-        with Jail(PROGRAM, modes=[mode]) as jail:
-            measure(f"warm jail, {mode}", checks, lambda: check_in_jail(jail), [os.getpid(), *below(os.getpid())])
-    measure("fresh interpreter", max(checks // 10, 1), check_in_fresh_interpreter, [os.getpid()])
+    print(f"{'':36}{'ms of processor':>16}{'a second and core':>19}{'ms of wall clock':>18}")
+    for what, (source, answer) in CHECKERS.items():
+        for mode in ("namespaces", "landlock"):
+            with Jail(PROGRAM, modes=[mode]) as jail:
+                pids = [os.getpid(), *below(os.getpid())]
+                measure(f"{mode}: {what}", checks, partial(check_in_jail, jail, source, answer), pids)
+        check = partial(check_in_fresh_interpreter, source, answer)
+        measure(f"fresh interpreter: {what}", max(checks // 10, 1), check, [os.getpid()])
 
 
 def measure(name: str, checks: int, check: Callable[[], None], pids: list[int]) -> None:
@@ -64,15 +70,15 @@ def measure(name: str, checks: int, check: Callable[[], None], pids: list[int]) 
     for _ in range(checks):
         check()
     processor, wall = processor_seconds(pids) - processor, time.perf_counter() - wall
-    print(f"{name:28}{1000 * processor / checks:16.2f}{checks / processor:19.0f}{1000 * wall / checks:18.2f}")
+    print(f"{name:36}{1000 * processor / checks:16.2f}{checks / processor:19.0f}{1000 * wall / checks:18.2f}")
 
 
-def check_in_jail(jail: Jail) -> None:
-    assert jail.call({"source": CHECKER, "answer": ANSWER}, timeout_s=60) == {"accepted": True}
+def check_in_jail(jail: Jail, source: str, answer: str) -> None:
+    assert jail.call({"source": source, "answer": answer}, timeout_s=60) == {"accepted": True}
 
 
-def check_in_fresh_interpreter() -> None:
-    code = f"{CHECKER}\nimport sys\nsys.exit(0 if check({ANSWER!r}) is True else 1)"
+def check_in_fresh_interpreter(source: str, answer: str) -> None:
+    code = f"{source}\nimport sys\nsys.exit(0 if check({answer!r}) is True else 1)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

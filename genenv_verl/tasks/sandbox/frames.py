@@ -15,17 +15,20 @@
 
 from __future__ import annotations
 
-import socket
 import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _socket import socket
 
 MAX_BYTES = 64 << 20
 
 
-def write_frame(channel: socket.socket, body: bytes) -> None:
+def write_frame(channel: socket, body: bytes) -> None:
     channel.sendall(struct.pack(">I", len(body)) + body)
 
 
-def read_frame(channel: socket.socket) -> bytes | None:
+def read_frame(channel: socket) -> bytes | None:
     """The next body, or None if the other end is closed.
 
     Raises:
@@ -39,7 +42,7 @@ def read_frame(channel: socket.socket) -> bytes | None:
     return _read(channel, length)
 
 
-def _read(channel: socket.socket, length: int) -> bytes | None:
+def _read(channel: socket, length: int) -> bytes | None:
     body = bytearray()
     while len(body) < length:
         chunk = channel.recv(min(length - len(body), 1 << 20))

@@ -89,7 +89,8 @@ def _run_child(job: dict[str, Any], answer: str, secret: bytes, write_end: int, 
         seconds = int(job["timeout_s"]) + 2
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         steps = checker.steps({"source": job["source"], "answer": answer})
-        report = checker.reply(*sealed.Sealed().run(steps, enter=_nothing, started=_nothing))
+        run = sealed.SealedRun(steps, _nothing, sealed.Sealing())
+        report = checker.reply(*run.start(_nothing))
         write(write_end, secret + report)
     finally:
         leave(0)

@@ -13,20 +13,16 @@
 # limitations under the License.
 """The walls around foreign code: which the machine offers, and how a process is put behind them.
 
-An ``Isolation`` is used by the process in the jail, in this order: ``enter`` (may make this process the parent of the
-one that goes on), then for every call ``fresh_scratch``, a fork, in the child ``confine`` and, once it has all its
-threads, ``seal`` in each of them; ``end_call`` at last.
+A worker goes behind its walls once (``enter``) and has no privileges from then on; the child that it forks for a call
+inherits them, and puts a seccomp filter over each of its threads (``seals``) once it has them all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import resource
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
@@ -38,6 +34,7 @@ Mode = Literal["namespaces", "landlock", "none"]
 
 NOBODY = 65534
 SCRATCH = "/jail"
+_SCRATCH_FILES = 1024
 REPORT = 3  # The file descriptor on which a child reports.
 _ROOT = "/sys"  # Any folder that exists everywhere and holds nothing that a jail needs: the jail's root is built there.
 _NAMESPACES = (
@@ -51,25 +48,26 @@ _NAMESPACES = (
 
 
 class Isolation(Protocol):
-    """How a process is put behind walls."""
+    """How a process is put behind walls.
+
+    Attributes:
+        name: The mode.
+        seals: Functions that leave the thread that calls them the system calls of plain computing, for a thread of the
+            harness (False) and for one of foreign code (True), which must not write to ``REPORT`` either.
+    """
 
     name: str
+    seals: dict[bool, Callable[[], None]]
 
     def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
-        """Puts the process that will fork a child a call behind its walls.
+        """Puts this process behind its walls; it may go on as a child of the one that was called.
 
         Raises:
             OSError: The machine refuses it; the message says what.
         """
 
     def fresh_scratch(self) -> None:
-        """Empties the scratch directory."""
-
-    def confine(self) -> None:
-        """In the child: gives up what the kernel lets a process give up."""
-
-    def seal(self, foreign: bool) -> None:
-        """Leaves this thread the system calls of plain computing; a foreign one must not write to ``REPORT``."""
+        """Empties the scratch directory and goes there."""
 
     def end_call(self, child: int) -> None:
         """Kills the child and whatever it has started, and waits for all of it."""
@@ -81,8 +79,7 @@ class Namespaces:
     name = "namespaces"
 
     def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
-        self._filters = _filters()
-        self._scratch = f"size={scratch_mb}m,nr_inodes=1024,mode=700"
+        self.seals = _seals()
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         is_built = False
         if os.geteuid() == 0:
@@ -96,35 +93,24 @@ class Namespaces:
         _continue_in_child()
         if not is_built:
             _build_root(readable)
-        self._mount_scratch(_ROOT + SCRATCH)
+        flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+        options = f"size={scratch_mb}m,nr_inodes={_SCRATCH_FILES},mode=700"
+        syscalls.mount("scratch", _ROOT + SCRATCH, "tmpfs", flags, options)
         _move_to_root()
-        syscalls.close_capability_bounds()
-        grants = [("/", landlock.SCRATCH)]  # Everything but the scratch directory is mounted read-only.
-        self._rules = landlock.ruleset(grants) if landlock.version() else None
+        if landlock.version():
+            # Everything but the scratch directory is mounted read-only.
+            landlock.restrict(landlock.ruleset([("/", landlock.SCRATCH)]))
+        syscalls.drop_capabilities()
 
     def fresh_scratch(self) -> None:
-        if os.listdir(SCRATCH):
-            syscalls.umount(SCRATCH)
-            self._mount_scratch(SCRATCH)
         os.chdir(SCRATCH)
-
-    def confine(self) -> None:
-        syscalls.drop_capabilities()
-        if self._rules is not None:
-            landlock.restrict(self._rules)
-            os.close(self._rules)
-
-    def seal(self, foreign: bool) -> None:
-        self._filters[foreign]()
+        if os.listdir():
+            empty_directory()
 
     def end_call(self, child: int) -> None:
         # As the first process of its namespace this one may kill all others at once; forks in progress fail.
         _ignore_missing(os.kill, -1, signal.SIGKILL)
         _reap_all()
-
-    def _mount_scratch(self, target: str) -> None:
-        flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
-        syscalls.mount("scratch", target, "tmpfs", flags, self._scratch)
 
 
 class Landlock:
@@ -133,23 +119,17 @@ class Landlock:
     name = "landlock"
 
     def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
-        self._filters = _filters()
-        self._rules = landlock.ruleset((path, landlock.READ) for path in readable)
+        self.seals = _seals()
+        rules = landlock.ruleset((path, landlock.READ) for path in readable)
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
         if os.geteuid() == 0:
             _become_nobody()
         os.chdir("/")
+        landlock.restrict(rules)
+        syscalls.drop_capabilities()
 
     def fresh_scratch(self) -> None:
         pass
-
-    def confine(self) -> None:
-        syscalls.drop_capabilities()
-        landlock.restrict(self._rules)
-        os.close(self._rules)
-
-    def seal(self, foreign: bool) -> None:
-        self._filters[foreign]()
 
     def end_call(self, child: int) -> None:
         # Seccomp refuses it every way to start another process.
@@ -163,23 +143,21 @@ class NoIsolation:
     name = "none"
 
     def enter(self, readable: Sequence[str], scratch_mb: int) -> None:
-        pass
+        from shutil import rmtree
+        from tempfile import mkdtemp
+
+        self.seals = {True: _nothing, False: _nothing}
+        self._make, self._remove = mkdtemp, rmtree
 
     def fresh_scratch(self) -> None:
-        self._scratch = tempfile.mkdtemp(prefix="genenv_verl_")
+        self._scratch = self._make(prefix="genenv_verl_")
         os.chdir(self._scratch)
-
-    def confine(self) -> None:
-        os.setsid()
-
-    def seal(self, foreign: bool) -> None:
-        pass
 
     def end_call(self, child: int) -> None:
         _ignore_missing(os.killpg, child, signal.SIGKILL)
         _ignore_missing(os.kill, child, signal.SIGKILL)
         os.waitpid(child, 0)
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._remove(self._scratch, ignore_errors=True)
 
 
 def isolation(mode: Mode) -> Isolation:
@@ -197,18 +175,45 @@ def limit_resources(memory_bytes: int, file_bytes: int, open_files: int) -> None
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_SIGPENDING, 64),
     ):
-        lower_limit(what, limit)
+        resource.setrlimit(what, as_hard_limit(what, limit))
 
 
-def lower_limit(what: int, limit: int) -> None:
-    """Lowers one of this process's limits, for good."""
+def as_hard_limit(what: int, limit: int) -> tuple[int, int]:
+    """A limit as a soft and a hard one, no higher than the hard one of this process."""
     hard = resource.getrlimit(what)[1]
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    resource.setrlimit(what, (limit, limit))
+    return limit, limit
 
 
-def _filters() -> dict[bool, Callable[[], None]]:
-    machine = platform.machine()
+def empty_directory() -> None:
+    """Empties the current directory, however deep: with one open file at a time, and without recursion.
+
+    Raises:
+        OSError: Something in it does not let itself be removed.
+    """
+    path: list[str] = []
+    while True:
+        with os.scandir() as entries:
+            entry = next(entries, None)
+        if entry is None:
+            if not path:
+                return
+            os.chdir("..")
+            os.rmdir(path.pop())
+        elif entry.is_dir(follow_symlinks=False):
+            os.chmod(entry.name, 0o700)
+            os.chdir(entry.name)
+            path.append(entry.name)
+        else:
+            os.unlink(entry.name)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _seals() -> dict[bool, Callable[[], None]]:
+    machine = os.uname().machine
     forbidden = {True: REPORT, False: None}
     return {foreign: syscalls.prepare_filter(filter_program(machine, forbidden[foreign])) for foreign in forbidden}
 
@@ -278,7 +283,7 @@ def _move_to_root() -> None:
     syscalls.mount(_ROOT, _ROOT, None, syscalls.MS_BIND | syscalls.MS_REC)
     os.chdir(_ROOT)
     syscalls.syscall("pivot_root", b".", b".")
-    syscalls.umount(".")
+    syscalls.detach(".")
     os.chdir("/")
 
 

@@ -15,9 +15,9 @@
 
 from __future__ import annotations
 
+import _socket
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -47,8 +47,8 @@ _ATTEMPTS: dict[str, Callable[[], Any]] = {
     "listing /proc": lambda: os.listdir("/proc"),
     "reading Python's own files": lambda: open(os.__file__, "rb").close(),
     "running the interpreter": lambda: os.execv(sys.executable, [sys.executable, "-c", "pass"]),
-    "opening a socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM).close(),
-    "opening a local socket": lambda: socket.socketpair(),
+    "opening a socket": lambda: _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM).close(),
+    "opening a local socket": lambda: _socket.socketpair(),
     "starting a process": _fork,
     "signalling the parent": lambda: os.kill(os.getppid(), 0),
     "signalling itself": lambda: os.kill(os.getpid(), signal.SIGCONT),

@@ -45,23 +45,32 @@ from typing import Any, NoReturn
 Step = tuple[str, Callable[..., Any], tuple[Any, ...]]
 
 
-class Sealed:
-    """Seals this process for good, so that one run of foreign code can follow in each of its forked children."""
+class SealedRun:
+    """One run of foreign code. It may be prepared in one process and started, once, in a child of it.
 
-    def __init__(self) -> None:
-        self._exception_args = _exception_args()
-        self._ended = SimpleQueue()
-        sys.unraisablehook = self._ended.put
-        _refuse_introspection(sys.unraisablehook)
+    Args:
+        steps: What to run, one after the other; the first exception ends it. The names must differ.
+        enter: Runs first, in the thread of the foreign code.
+        sealing: Of this process.
+    """
 
-    def run(
-        self, steps: Sequence[Step], enter: Callable[[], None], started: Callable[[], None]
-    ) -> tuple[dict[str, Any], bytes]:
-        """Runs the steps one after the other in a new thread; the first exception ends it. Once a process.
+    def __init__(self, steps: Sequence[Step], enter: Callable[[], None], sealing: Sealing) -> None:
+        self._results: dict[str, Any] = {}
+        self._sealing = sealing
+        calls = itertools.chain(
+            itertools.starmap(enter, ((),)), *(itertools.starmap(function, (given,)) for _, function, given in steps)
+        )
+        names = ("entered", *(name for name, _, _ in steps))
+        self._job = functools.partial(dict.update, self._results, zip(names, calls, strict=False))
+        # The thread alone will hold the job: when it ends without an exception, the job goes and this says so.
+        self._watch = weakref.ref(self._job, sealing.ended.put)
+        # What foreign code returns or puts into the queue is kept for ever, lest its finalizers run in the main thread.
+        self._kept: list[Any] = []
+
+    def start(self, started: Callable[[], None]) -> tuple[dict[str, Any], bytes]:
+        """Runs the steps in a new thread and waits for its end.
 
         Args:
-            steps: What to run. The names must differ.
-            enter: Runs first, in the thread.
             started: Runs in this thread, as soon as there are both.
 
         Returns:
@@ -69,21 +78,12 @@ class Sealed:
             (empty if there was none, or a ``SystemExit``). The results are foreign objects: look at them with ``is``
             only.
         """
-        results: dict[str, Any] = {}
-        calls = itertools.chain(
-            itertools.starmap(enter, ((),)), *(itertools.starmap(function, (given,)) for _, function, given in steps)
-        )
-        names = ("entered", *(name for name, _, _ in steps))
-        job = functools.partial(dict.update, results, zip(names, calls, strict=False))
-        # The thread alone holds the job: when it ends without an exception, the job goes and the reference says so.
-        watch = weakref.ref(job, self._ended.put)
-        exception_args, class_of, next_event = self._exception_args, type, self._ended.get
+        results, watch, keep = self._results, self._watch, self._kept.append
+        exception_args, class_of, next_event = self._sealing.exception_args, type, self._sealing.ended.get
         name_of, encode = type.__dict__["__name__"].__get__, str.encode
-        # What foreign code has returned or put into the queue is kept for ever, lest its finalizers run here.
-        self._kept = [results]
-        keep = self._kept.append
+        job, self._job = self._job, None
         _thread.start_new_thread(job, ())
-        del job, calls
+        del job
         started()
         while True:
             event = next_event()
@@ -92,6 +92,21 @@ class Sealed:
                 return results, b""
             if class_of(event) is exception_args and event.object is watch():
                 return results, encode(name_of(event.exc_type), "utf-8", "replace")[:80]
+
+
+class Sealing:
+    """Seals this process and its children for good: see the head of this module.
+
+    Attributes:
+        ended: Where the end of a run's thread is announced.
+        exception_args: The class of the announcement of an exception.
+    """
+
+    def __init__(self) -> None:
+        self.exception_args = _exception_args()
+        self.ended = SimpleQueue()
+        sys.unraisablehook = self.ended.put
+        _refuse_introspection(sys.unraisablehook)
 
 
 def _exception_args() -> type:

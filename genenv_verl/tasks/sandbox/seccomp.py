@@ -22,13 +22,12 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _EPERM = 1
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """One 32-bit word of an argument, masked, must be one of some values.
 
     Attributes:
@@ -147,7 +146,7 @@ def filter_program(machine: str, forbidden_descriptor: int | None = None) -> byt
     """The filter for a machine as classic BPF, 8 bytes an instruction.
 
     Args:
-        machine: As ``platform.machine()`` names it.
+        machine: As ``os.uname()`` names it.
         forbidden_descriptor: A file descriptor that must not be written to.
 
     Raises:

@@ -23,7 +23,6 @@ import _ctypes
 import errno
 import functools
 import os
-import platform
 import struct
 from collections.abc import Callable
 
@@ -31,7 +30,7 @@ _NUMBERS = {
     **{
         "x86_64": {"pivot_root": 155, "capset": 126, "seccomp": 317},
         "aarch64": {"pivot_root": 41, "capset": 91, "seccomp": 277},
-    }.get(platform.machine(), {}),
+    }.get(os.uname().machine, {}),
     # calls that came after the tables were unified have one number everywhere
     "mount_setattr": 442,
     "landlock_create_ruleset": 444,
@@ -98,8 +97,8 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str | No
     _checked(_mount(*encoded[:3], _Long(flags), encoded[3]), f"mount {target}")
 
 
-def umount(target: str) -> None:
-    """Detaches a mount at once; it goes when nothing uses it any more."""
+def detach(target: str) -> None:
+    """Takes a mount out of sight at once; it goes when nothing uses it any more."""
     _checked(_umount2(os.fsencode(target), MNT_DETACH), f"umount {target}")
 
 
@@ -110,18 +109,14 @@ def protect_mount(target: str) -> None:
     syscall("mount_setattr", at_current_directory, os.fsencode(target), recursive, attributes, len(attributes))
 
 
-def close_capability_bounds() -> None:
-    """No program that this process starts can get a capability; those that it has remain."""
+def drop_capabilities() -> None:
+    """Gives up every capability of this process, and of all that it starts, for good."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:
             break  # EINVAL: the kernel has no more of them. EPERM: this process never had any.
     prctl(PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
-
-
-def drop_capabilities() -> None:
-    """Gives up every capability of this thread, for good."""
     version_3 = 0x20080522
     syscall("capset", struct.pack("Ii", version_3, 0), bytes(24))
 
@@ -150,7 +145,7 @@ def forget() -> None:
 
 def _prepare(name: str, *arguments: int | bytes | None) -> Callable[[], int]:
     if name not in _NUMBERS:
-        raise OSError(errno.ENOSYS, f"{name}: no number known on {platform.machine()}")
+        raise OSError(errno.ENOSYS, f"{name}: no number known on {os.uname().machine}")
     plain = [_Long(value) if isinstance(value, int) else value for value in arguments]
     return functools.partial(_syscall, _Long(_NUMBERS[name]), *plain)
 

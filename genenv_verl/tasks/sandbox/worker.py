@@ -17,10 +17,14 @@
 length, then the body. The first frame to it is the ``Setup`` as JSON, the first from it says ``ready`` or why not. Then
 a request is eight bytes of time limit (seconds) and JSON; a reply begins with ``+`` (JSON follows) or ``-`` (a reason,
 and after a blank what is behind it).
+
+The process is kept small, because each call copies its page tables: modules of the standard library that pull in many
+others are avoided here.
 """
 
 from __future__ import annotations
 
+import _socket
 import _thread
 import fcntl
 import gc
@@ -30,7 +34,6 @@ import os
 import resource
 import select
 import signal
-import socket
 import struct
 import sys
 import time
@@ -40,8 +43,8 @@ from typing import Any, NoReturn
 
 from genenv_verl.tasks.sandbox import probe, syscalls
 from genenv_verl.tasks.sandbox.frames import read_frame, write_frame
-from genenv_verl.tasks.sandbox.isolation import REPORT, Isolation, isolation, limit_resources, lower_limit
-from genenv_verl.tasks.sandbox.sealed import Sealed, Step
+from genenv_verl.tasks.sandbox.isolation import REPORT, Isolation, as_hard_limit, isolation, limit_resources
+from genenv_verl.tasks.sandbox.sealed import SealedRun, Sealing, Step
 
 # Makes a report of the results of steps and of what was raised. Foreign code has run: see ``sealed``.
 Reply = Callable[[dict[str, Any], bytes], bytes]
@@ -53,7 +56,7 @@ _INTERPRETER_BYTES = 32 << 20  # A thread's stack, and room for the interpreter 
 
 def main(descriptor: int) -> None:
     """Serves calls until the other end of the socket is closed."""
-    channel = socket.socket(fileno=fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, REPORT + 1))
+    channel = _socket.socket(fileno=fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, REPORT + 1))
     os.close(descriptor)
     os.dup2(0, REPORT)  # Taken, so that nothing else gets this number before a child does.
     setup = json.loads(read_frame(channel) or b"{}")
@@ -67,6 +70,7 @@ def main(descriptor: int) -> None:
     try:
         walls = isolation(setup["mode"])
         walls.enter(setup["readable"], setup["scratch_mb"])
+        syscalls.forget()
         _forget()
         limit_resources(
             memory_bytes=idle_bytes + _INTERPRETER_BYTES + (setup["memory_mb"] << 20),
@@ -103,12 +107,12 @@ class _Worker:
         reply_bytes: Limit on a report.
     """
 
-    def __init__(self, channel: socket.socket, walls: Isolation, reply_bytes: int) -> None:
+    def __init__(self, channel: _socket.socket, walls: Isolation, reply_bytes: int) -> None:
         self._channel = channel
         self._walls = walls
         self._reply_bytes = reply_bytes
         self._owner = os.getppid()
-        self._sealed = Sealed()
+        self._sealing = Sealing()
         gc.collect()
         gc.freeze()
 
@@ -137,15 +141,18 @@ class _Worker:
 
     def _call(self, program: ModuleType, request: bytes, seconds: float) -> bytes:
         self._walls.fresh_scratch()
-        # Read before the fork: a child pays for every page of memory that it is the first to touch.
-        program_steps, reply = _parts_of(program)
-        steps = program_steps(json.loads(request))
+        # Prepared before the fork: a child pays for every page of memory that it is the first to write to.
+        steps, reply = _parts_of(program)
+        gate = _thread.allocate_lock()
+        gate.acquire()
+        run = SealedRun(steps(json.loads(request)), self._enter(gate), self._sealing)
         # Sockets, and no pipe: a pipe can be opened anew by its name in /proc.
-        reader, writer = socket.socketpair()
+        reader, writer = _socket.socketpair()
         child = os.fork()
         if child == 0:
-            self._run_child(steps, reply, writer.fileno(), seconds)
+            self._run_child(run, gate, reply, writer.fileno())
         writer.close()
+        resource.prlimit(child, resource.RLIMIT_CPU, as_hard_limit(resource.RLIMIT_CPU, int(seconds) + 2))
         deadline = time.monotonic() + seconds
         report = self._collect(reader, deadline)
         if report == b"":
@@ -154,7 +161,7 @@ class _Worker:
         self._walls.end_call(child)
         return report
 
-    def _collect(self, reader: socket.socket, deadline: float) -> bytes:
+    def _collect(self, reader: _socket.socket, deadline: float) -> bytes:
         """What the child reports until it closes its end, or why not; empty if it said nothing."""
         report = bytearray()
         poll = select.poll()
@@ -174,34 +181,33 @@ class _Worker:
                 os._exit(0)
         return b"-timeout"
 
-    def _run_child(self, steps: Sequence[Step], reply: Reply, descriptor: int, seconds: float) -> NoReturn:
+    def _enter(self, gate: _thread.LockType) -> Callable[[], None]:
+        """What the thread of the foreign code does first: it waits for the main thread, and is sealed."""
+        seal = self._walls.seals[True]
+
+        def enter() -> None:
+            gate.acquire()
+            seal()
+
+        return enter
+
+    def _run_child(self, run: SealedRun, gate: _thread.LockType, reply: Reply, descriptor: int) -> NoReturn:
         write, leave, report_to = os.write, os._exit, REPORT  # Foreign code may replace all of them.
+
+        def started() -> None:
+            resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+            self._walls.seals[False]()
+            gate.release()
+
         try:
             os.dup2(descriptor, REPORT)
-            self._walls.confine()
             os.closerange(REPORT + 1, 1 << 16)
-            lower_limit(resource.RLIMIT_CPU, int(seconds) + 2)
-            report = reply(*self._run_steps(steps))
+            os.setsid()
+            report = reply(*run.start(started))
             while report:
                 report = report[write(report_to, report) :]
         finally:
             leave(0)
-
-    def _run_steps(self, steps: Sequence[Step]) -> tuple[dict[str, Any], bytes]:
-        gate = _thread.allocate_lock()
-        gate.acquire()
-
-        def enter() -> None:
-            gate.acquire()
-            self._walls.seal(foreign=True)
-
-        def started() -> None:
-            lower_limit(resource.RLIMIT_NPROC, 0)
-            self._walls.seal(foreign=False)
-            syscalls.forget()
-            gate.release()
-
-        return self._sealed.run(steps, enter, started)
 
 
 def _parts_of(program: ModuleType) -> tuple[Callable[[dict[str, Any]], Sequence[Step]], Reply]:
