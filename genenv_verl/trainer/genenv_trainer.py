@@ -20,7 +20,6 @@ variants without an environment every hook hands over to verl and only counts: t
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import math
@@ -47,22 +46,19 @@ from genenv_verl.config.settings import read_settings
 from genenv_verl.curriculum.epochs import epoch_of_step
 from genenv_verl.curriculum.ledger import Ledger
 from genenv_verl.curriculum.verdicts import EpochVerdict
-from genenv_verl.rewards.agent_reward import Scoring
-from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.novelty import SeenTasks
 from genenv_verl.tasks.prompts import TokenBudget
-from genenv_verl.tasks.sandbox.backends import shared_backend
-from genenv_verl.tasks.validity import ValidityFilter, load_rules
+from genenv_verl.tasks.validity import ValidityFilter
 from genenv_verl.trainer import checkpointing
 from genenv_verl.trainer.co_evolution import BatchItem, CoEvolution, state_to_text
 from genenv_verl.trainer.counted_trainer import CountedTrainer
 from genenv_verl.trainer.environment_policy import EnvironmentPolicy, Sample
-from genenv_verl.trainer.evaluation_files import evaluation_set
 from genenv_verl.trainer.generation import Attempt, Generation
 from genenv_verl.trainer.memory import MemoryMonitor
 from genenv_verl.trainer.parameter_count import parameter_count
 from genenv_verl.trainer.run_cost import RunCost
 from genenv_verl.trainer.run_directory import EpochFile, RunDirectory, write_atomically
+from genenv_verl.trainer.run_validity import AgentTokens, run_validity
 from genenv_verl.trainer.seed_rows import read_seed_rows
 from genenv_verl.trainer.unscored import neutral_scores
 from genenv_verl.trainer.watchdog import Watchdog
@@ -148,28 +144,15 @@ class GenEnvTrainer(CountedTrainer):
                 self.config.trainer.save_freq = steps
 
     def _validity_filter(self, seen: SeenTasks) -> ValidityFilter:
-        tokenizer = self.tokenizer
-        load_rules(self.settings.validity_rules)
-
-        def count_prompt_tokens(task) -> int:
-            messages = self.co_evolution.agent_prompt.messages(task)
-            options = self.config.data.get("apply_chat_template_kwargs", {})
-            return len(
-                tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False, **options)
-            )
-
-        return ValidityFilter(
-            max_prompt_tokens=self.config.data.max_prompt_length,
-            max_response_tokens=self.config.data.max_response_length,
-            count_prompt_tokens=count_prompt_tokens,
-            count_response_tokens=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
-            seen=seen,
-            solves=functools.partial(is_solved, scoring=Scoring(**self.settings.reward.model_dump())),
-            checkers=shared_backend(self.settings.sandbox),
-            evaluation=evaluation_set(self.settings, self.config.data.val_files),
-            max_same_template=self.settings.novelty.max_same_template,
-            control_tokens=frozenset(tokenizer.all_special_tokens)
-            | {token.content for token in tokenizer.added_tokens_decoder.values() if token.special},
+        data = self.config.data
+        options = data.get("apply_chat_template_kwargs", {})
+        return run_validity(
+            self.settings,
+            AgentTokens.of_tokenizer(self.tokenizer, self.config.actor_rollout_ref.model.path, options),
+            seen,
+            max_prompt_tokens=data.max_prompt_length,
+            max_response_tokens=data.max_response_length,
+            val_files=data.val_files,
         )
 
     def _setup(self):

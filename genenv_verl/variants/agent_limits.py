@@ -11,27 +11,12 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The validity filter of a fixed training set: the loop's, with the agent's tokenizer where there is one."""
+"""The agent's tokens where no run is there to count them: with its tokenizer if one is known, else estimated."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from genenv_verl.benchmarks.harness import estimate_tokens
-from genenv_verl.config.settings import Settings
-from genenv_verl.rewards.agent_reward import Scoring
-from genenv_verl.rewards.solved import is_solved
-from genenv_verl.tasks.novelty import SeenTasks
-from genenv_verl.tasks.prompts import AgentPrompt
-from genenv_verl.tasks.sandbox.backends import shared_backend
-from genenv_verl.tasks.schema import Task
-from genenv_verl.tasks.validity import ValidityFilter, load_rules
-from genenv_verl.trainer.evaluation_files import evaluation_set
-
-Messages = list[dict[str, str]]
+from genenv_verl.trainer.run_validity import AgentTokens
 
 USUAL_CONTROL_TOKENS = frozenset(
     "<|im_start|> <|im_end|> <|endoftext|> <|begin_of_text|> <|end_of_text|> <|start_header_id|> <|end_header_id|> "
@@ -42,23 +27,6 @@ USUAL_CONTROL_TOKENS = frozenset(
 
 _TEMPLATE_TOKENS = 16
 """What a chat template adds to a message, on the high side."""
-
-
-@dataclass(frozen=True)
-class AgentTokens:
-    """How the agent's tokens are counted.
-
-    Attributes:
-        count_prompt: Tokens of messages with the chat template around them.
-        count_text: Tokens of a text.
-        control: Texts of special tokens.
-        name: Whose tokenizer it is, or ``estimate``.
-    """
-
-    count_prompt: Callable[[Messages], int]
-    count_text: Callable[[str], int]
-    control: frozenset[str]
-    name: str
 
 
 def estimated_tokens() -> AgentTokens:
@@ -91,41 +59,4 @@ def tokens_of(model: str) -> AgentTokens:
         tokenizer = AutoTokenizer.from_pretrained(model)
     except (OSError, ValueError) as error:
         raise ValueError(f"--agent-model {model!r}: no tokenizer can be read there: {error}") from None
-    special = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
-    return AgentTokens(
-        count_prompt=lambda messages: len(
-            tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
-        ),
-        count_text=lambda text: len(tokenizer.encode(text, add_special_tokens=False)),
-        control=frozenset(tokenizer.all_special_tokens) | special,
-        name=model,
-    )
-
-
-def validity_filter(
-    settings: Settings, tokens: AgentTokens, seen: SeenTasks, *, max_prompt_tokens: int, max_response_tokens: int
-) -> ValidityFilter:
-    """The filter that the loop applies; what is evaluated on are the ``novelty.evaluation_files`` of the settings.
-
-    Raises:
-        ValueError: A rule of ``settings.validity_rules`` cannot be loaded, or an evaluation file cannot be read.
-    """
-    load_rules(settings.validity_rules)
-    prompt = AgentPrompt(settings.agent_template)
-
-    def count_prompt_tokens(task: Task) -> int:
-        return tokens.count_prompt(prompt.messages(task))
-
-    scoring: dict[str, Any] = settings.reward.model_dump()
-    return ValidityFilter(
-        max_prompt_tokens=max_prompt_tokens,
-        max_response_tokens=max_response_tokens,
-        count_prompt_tokens=count_prompt_tokens,
-        count_response_tokens=tokens.count_text,
-        seen=seen,
-        solves=functools.partial(is_solved, scoring=Scoring(**scoring)),
-        checkers=shared_backend(settings.sandbox),
-        evaluation=evaluation_set(settings, None),
-        max_same_template=settings.novelty.max_same_template,
-        control_tokens=tokens.control,
-    )
+    return AgentTokens.of_tokenizer(tokenizer, model)

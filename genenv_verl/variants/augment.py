@@ -43,7 +43,8 @@ from genenv_verl.tasks.schema import Generator, Task
 from genenv_verl.tasks.validity import ValidityFilter
 from genenv_verl.tasks.writing import read_valid_task
 from genenv_verl.trainer.run_directory import write_atomically
-from genenv_verl.variants.agent_limits import AgentTokens, estimated_tokens, tokens_of, validity_filter
+from genenv_verl.trainer.run_validity import AgentTokens, run_validity
+from genenv_verl.variants.agent_limits import estimated_tokens, tokens_of
 from genenv_verl.variants.manifest import MANIFEST_FILE, TRAIN_FILE, Manifest, TokenCost, sha256_of
 from genenv_verl.variants.plan import AugmentPlan, read_seeds, writer_plan
 from genenv_verl.variants.requests import VariationRequest, variation_requests
@@ -110,12 +111,13 @@ def prepare(plan: AugmentPlan) -> Job:
         tokens = estimated_tokens() if agent is None else tokens_of(agent)
         budget = TokenBudget(plan.max_prompt_tokens, tokens.count_prompt)
         requests = variation_requests([task for task, _ in seeds], plan.settings, budget)
-        validity = validity_filter(
+        validity = run_validity(
             plan.settings,
             tokens,
             seen,
             max_prompt_tokens=plan.max_prompt_tokens,
             max_response_tokens=plan.max_response_tokens,
+            val_files=None,
         )
     except ValueError as error:
         raise PlanError(str(error)) from None
