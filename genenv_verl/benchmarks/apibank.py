@@ -55,7 +55,7 @@ class ApiBank(Benchmark):
         records: list[Record] = []
         prompts: set[tuple[str, str]] = set()
         for split, file in FILES.items():
-            for index, entry in enumerate(self._entries(folder / file)):
+            for index, entry in enumerate(self.json_list(folder / file)):
                 record = self._record(entry, split, index, folder / file)
                 prompt = (record.data["system"], record.data["user"])
                 if prompt in prompts and record.data["defect"] is None:
@@ -127,17 +127,6 @@ class ApiBank(Benchmark):
             if any((source / folder / file).exists() for file in FILES.values()):
                 return source / folder
         raise ReleaseError(f"{source / FILES['level1']} is missing; download {self.download}")
-
-    def _entries(self, path: Path) -> list[Any]:
-        try:
-            entries = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ReleaseError(f"{path} is missing; download {self.download}") from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise ReleaseError(f"{path} is damaged ({error}); download it again: {self.download}") from None
-        if not isinstance(entries, list) or not entries:
-            raise ReleaseError(f"{path} is damaged (no list of records); download it again: {self.download}")
-        return entries
 
     def _record(self, entry: Any, split: str, index: int, path: Path) -> Record:
         try:

@@ -19,7 +19,6 @@ Search-R1, with token F1 beside it, and both carry their names.
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from collections import Counter
@@ -30,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from genenv_verl.benchmarks.base import Answer, Benchmark, Record, ReleaseError, Step, Verdict, register
-from genenv_verl.tasks.schema import Context, Evaluation, FunctionSpec, Message, Task, ToolSpec
+from genenv_verl.benchmarks.harness import call_block
+from genenv_verl.tasks.schema import Context, Evaluation, FunctionSpec, Message, Task, ToolCall, ToolSpec
 from genenv_verl.tasks.tool_calls import parse_response
 
 FILE = "data.json"
@@ -75,15 +75,7 @@ class Bamboogle(Benchmark):
         if source is None:
             raise ReleaseError(f"Bamboogle needs its folder; download {self.download}")
         path = next((path for folder in FOLDERS if (path := source / folder / FILE).exists()), source / FILE)
-        try:
-            entries = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ReleaseError(f"{path} is missing; download {self.download}") from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise ReleaseError(f"{path} is damaged ({error}); download it again: {self.download}") from None
-        if not isinstance(entries, list) or not entries:
-            raise ReleaseError(f"{path} is damaged (no list of records); download it again: {self.download}")
-        return [self._record(entry, index, path) for index, entry in enumerate(entries)]
+        return [self._record(entry, index, path) for index, entry in enumerate(self.json_list(path))]
 
     def steps(self, records: Iterable[Record]) -> Iterator[Step]:
         for record in records:
@@ -113,10 +105,10 @@ class Bamboogle(Benchmark):
             raise ValueError("the response calls no search" if query is None else f"round {number} is one too many")
         context = step.task.context
         history = context.history or [Message(role="user", content=step.record.data["question"])]
-        call = json.dumps({"name": SEARCH.name, "parameters": {"query": query}}, ensure_ascii=False)
+        search = ToolCall(name=SEARCH.name, arguments={"query": query})
         history = [
             *history,
-            Message(role="assistant", content=f"<tool_call>\n{call}\n</tool_call>"),
+            Message(role="assistant", content=call_block([search])),
             Message(role="tool", content=results),
         ]
         if number == self.max_rounds:

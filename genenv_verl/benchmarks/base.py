@@ -22,6 +22,7 @@ the command line, the evaluation and verl's validation reward all go through the
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -138,6 +139,18 @@ class Benchmark(ABC):
         """Why a record is no fair question (its gold is broken …), or None. It is scored all the same, as the official
         scorer does, but never becomes a training seed."""
         return None
+
+    def json_list(self, path: Path) -> list[Any]:
+        """The records of a release file that is one JSON list. Raises ReleaseError: missing, damaged or empty."""
+        try:
+            entries = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ReleaseError(f"{path} is missing; download {self.download}") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise ReleaseError(f"{path} is damaged ({error}); download it again: {self.download}") from None
+        if not isinstance(entries, list) or not entries:
+            raise ReleaseError(f"{path} is damaged (no list of records); download it again: {self.download}")
+        return entries
 
     def counts(self, records: Sequence[Record]) -> dict[str, int]:
         """What is counted of a release, by split: records, unless the benchmark counts something else."""

@@ -46,6 +46,7 @@ from genenv_verl.benchmarks.bfcl_release import (
     release_folder,
     tool_spec,
 )
+from genenv_verl.benchmarks.harness import call_block
 from genenv_verl.tasks.sandbox.jail import Jail, JailUnavailable, Limits, NoReply
 from genenv_verl.tasks.schema import Context, Message, Task, ToolCall, ToolSpec
 
@@ -206,8 +207,7 @@ def _gold_calls(gold: Iterable[str], tools: Iterable[ToolSpec]) -> list[ToolCall
 
 def _made(calls: Sequence[ToolCall]) -> list[Message]:
     """Gold calls as the assistant's message in the shared form; none where nothing was called."""
-    lines = [json.dumps({"name": call.name, "parameters": call.arguments}, ensure_ascii=False) for call in calls]
-    return [Message(role="assistant", content="\n".join(["<tool_call>", *lines, "</tool_call>"]))] if lines else []
+    return [Message(role="assistant", content=call_block(calls))] if calls else []
 
 
 def _results(results: Iterable[str]) -> list[Message]:

@@ -25,7 +25,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from genenv_verl.tasks.schema import Context, Message, ToolSpec
+from genenv_verl.tasks.schema import Context, Message, ToolCall, ToolSpec
 
 PromptStyle = Callable[[Context], list[Message]]
 """Makes the messages of a context. History that comes from a release is written in the tags of the shared form:
@@ -47,6 +47,20 @@ def estimate_tokens(text: str) -> int:
     """
     digits = sum(map(text.count, "0123456789"))
     return digits - (digits - len(text.encode("utf-8", "replace"))) // BYTES_PER_TOKEN
+
+
+def call_lines(calls: Iterable[ToolCall]) -> str:
+    """Calls as one JSON object a line, as the shared form has them between its tags."""
+    return "\n".join(map(_call_line, calls))
+
+
+def call_block(calls: Iterable[ToolCall]) -> str:
+    """Calls in the shared form, tags included."""
+    return "\n".join(["<tool_call>", *map(_call_line, calls), "</tool_call>"])
+
+
+def _call_line(call: ToolCall) -> str:
+    return json.dumps({"name": call.name, "parameters": call.arguments}, ensure_ascii=False)
 
 
 def unified(context: Context) -> list[Message]:

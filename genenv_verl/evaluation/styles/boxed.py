@@ -22,10 +22,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from genenv_verl.benchmarks.harness import call_lines
 from genenv_verl.evaluation.styles.style import (
     Style,
     canonical_answer,
-    canonical_calls,
     chat,
     joined,
     system_text,
@@ -68,8 +68,7 @@ def _messages(context: Context) -> list[Message]:
 
 
 def _calls(calls: Sequence[ToolCall]) -> str:
-    lines = canonical_calls(calls).split("\n")[1:-1]
-    return _OPENING + "\n".join(lines) + "}"
+    return _OPENING + call_lines(calls) + "}"
 
 
 def _canonical(response: str) -> str:

@@ -20,17 +20,16 @@ the answer.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 
+from genenv_verl.benchmarks.harness import call_block, call_lines
 from genenv_verl.evaluation.styles.boxed import last_boxed
 from genenv_verl.evaluation.styles.style import (
     SEARCH_TOOL,
     Style,
     block,
     canonical_answer,
-    canonical_calls,
     chat,
     joined,
     system_text,
@@ -70,14 +69,14 @@ def _calls(calls: Sequence[ToolCall]) -> str:
 def _call(call: ToolCall) -> str:
     if call.name == SEARCH_TOOL:
         return f"<search> {call.arguments.get('query', '')} </search>"
-    return f"<answer> {json.dumps({'name': call.name, 'parameters': call.arguments}, ensure_ascii=False)} </answer>"
+    return f"<answer> {call_lines([call])} </answer>"
 
 
 def _canonical(response: str, *, boxed: bool) -> str:
     text = without_thoughts(response)
     search, answer = block(text, "search"), block(text, "answer")
     if search is not None and (answer is None or search[0] < answer[0]):
-        return canonical_calls([ToolCall(name=SEARCH_TOOL, arguments={"query": search[1]})])
+        return call_block([ToolCall(name=SEARCH_TOOL, arguments={"query": search[1]})])
     if answer is None:
         return text
     content = last_boxed(answer[1]) if boxed else None

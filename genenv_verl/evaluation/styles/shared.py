@@ -15,11 +15,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from genenv_verl.benchmarks import harness
-from genenv_verl.evaluation.styles.style import Style, canonical_calls, chat, joined, system_text, tool_lines
-from genenv_verl.tasks.schema import Context, Message, ToolCall
+from genenv_verl.evaluation.styles.style import Style, chat, joined, system_text, tool_lines
+from genenv_verl.tasks.schema import Context, Message
 
 
 def _as_it_is(response: str) -> str:
@@ -36,11 +34,7 @@ def _plain(context: Context) -> list[Message]:
             "Otherwise answer in words."
         )
     instructions = joined(system_text(context, answer="your answer", result="Result"), tools) or "Answer the user."
-    return chat(context, instructions=instructions, write_calls=_lines, write_result="Result: {}".format)
-
-
-def _lines(calls: Sequence[ToolCall]) -> str:
-    return "\n".join(canonical_calls(calls).split("\n")[1:-1])
+    return chat(context, instructions=instructions, write_calls=harness.call_lines, write_result="Result: {}".format)
 
 
 UNIFIED = Style("unified", "the shared harness: the same words for every model", harness.unified, _as_it_is)

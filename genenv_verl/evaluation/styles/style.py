@@ -19,6 +19,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from genenv_verl.benchmarks.harness import call_block
 from genenv_verl.tasks.schema import Context, Message, ToolCall, ToolSpec
 from genenv_verl.tasks.tool_calls import parse_response
 
@@ -42,17 +43,11 @@ class Style:
     canonical: Callable[[str], str]
 
 
-def canonical_calls(calls: Iterable[ToolCall]) -> str:
-    """Calls in the shared form, one JSON object a line."""
-    lines = (json.dumps({"name": call.name, "parameters": call.arguments}, ensure_ascii=False) for call in calls)
-    return "\n".join(["<tool_call>", *lines, "</tool_call>"])
-
-
 def canonical_answer(text: str) -> str:
     """What a system gave as its answer, in the shared form: calls if it is the JSON of calls, else words."""
     parsed = parse_response(text)
     if parsed.status == "ok":
-        return canonical_calls(parsed.calls)
+        return call_block(parsed.calls)
     # an attempt at a call that cannot be read stays what it is: the benchmark's own rules decide
     return text if parsed.status == "malformed" else f"<response> {parsed.text} </response>"
 
