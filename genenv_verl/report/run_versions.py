@@ -11,22 +11,26 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""The versions that a run directory tells of. verl, torch and vLLM leave theirs nowhere in it."""
+"""The versions that a run directory tells of."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from genenv_verl.report.fields import clipped
 from genenv_verl.report.json_lines import parse_object
 from genenv_verl.report.run_config import RunConfig
 
-MAX_MODEL_CONFIG_CHARS = 1_000_000
+MAX_FILE_CHARS = 1_000_000
 
 
 def read_versions(root: Path, config: RunConfig | None) -> dict[str, str]:
-    """Hydra's version, and that of transformers which the newest checkpoint's models were saved with."""
+    """Those that the run recorded when it started. Of a run without such a record: Hydra's version, and that of
+    transformers which the newest checkpoint's models were saved with."""
+    if recorded := _recorded(root / "versions.json"):
+        return recorded
     versions = {"Hydra": config.hydra_version} if config and config.hydra_version else {}
     for player in ("actor", "environment"):
         for folder in _checkpoints(root):
@@ -34,6 +38,11 @@ def read_versions(root: Path, config: RunConfig | None) -> dict[str, str]:
                 versions["transformers" if player == "actor" else "transformers (environment)"] = found
                 break
     return versions
+
+
+def _recorded(path: Path) -> dict[str, str]:
+    versions = _read_object(path)
+    return {clipped(key, 60): clipped(value, 60) for key, value in versions.items() if isinstance(value, str)}
 
 
 def _checkpoints(root: Path) -> list[Path]:
@@ -46,10 +55,14 @@ def _checkpoints(root: Path) -> list[Path]:
 
 
 def _transformers_version(path: Path) -> str | None:
+    version = _read_object(path).get("transformers_version")
+    return clipped(version, 60) if isinstance(version, str) else None
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; empty where there is none."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            config = parse_object(file.read(MAX_MODEL_CONFIG_CHARS))
+            return parse_object(file.read(MAX_FILE_CHARS)) or {}
     except OSError:
-        return None
-    version = (config or {}).get("transformers_version")
-    return clipped(version, 60) if isinstance(version, str) else None
+        return {}

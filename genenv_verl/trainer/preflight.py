@@ -39,6 +39,7 @@ from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tra
 from genenv_verl.trainer.co_evolution import steps_per_epoch
 from genenv_verl.trainer.evaluation_files import read_evaluation_tasks
 from genenv_verl.trainer.run_directory import RunInUse, lock_run
+from genenv_verl.trainer.versions import record_versions
 from genenv_verl.variants.manifest import ManifestError, manifest_of
 
 VERL_VERSION = "0.9.1"
@@ -57,8 +58,11 @@ class Preflight(Callback):
         # Hydra turns exceptions of a callback into warnings; SystemExit is none of those that it catches
         try:
             notice = check_run(config)
+            root = Path(os.path.abspath(config.trainer.default_local_dir))
             if notice is None and config.genenv.variant != "grpo":
-                lock_run(Path(os.path.abspath(config.trainer.default_local_dir)))
+                lock_run(root)
+            if notice is None:
+                record_versions(root)
         except RunInUse as error:
             raise SystemExit(f"genenv: trainer.default_local_dir: {error}") from None
         except (PreflightError, SettingsError, TaskFileError, TemplateError, OmegaConfBaseException) as error:
