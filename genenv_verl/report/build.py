@@ -72,6 +72,7 @@ class ReportBuilder:
             files += [
                 folder / "epochs.jsonl",
                 root / "metrics.jsonl",
+                folder / "validation.jsonl",
                 *sorted((folder / "tasks").glob("epoch_*.jsonl")),
             ]
         return hashlib.sha256(repr([_file_state(file) for file in files]).encode()).hexdigest()[:16]

@@ -16,7 +16,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from genenv_verl.report.run_config import RunConfig, read_config
 from genenv_verl.report.run_versions import read_versions
 
 MAX_EPOCHS = 10_000
-MAX_METRIC_LINES = 200_000
+MAX_METRIC_LINES = 200_000  # of a file
 _TASK_FILE = re.compile(r"epoch_(\d{1,9})\.jsonl")
 
 
@@ -44,7 +46,7 @@ class Run:
         name: What it is called in the report, unique in it.
         epochs: The epoch lines in order of their epoch, one an epoch.
         task_files: By epoch, the file with its generations.
-        steps: Lines of verl's file logger as (step, metrics), in order; empty if there is no ``metrics.jsonl``.
+        steps: Metrics by agent step, in order: validation scores, and what verl's file logger kept (``metrics.jsonl``).
         config: Configuration of the start, secrets masked; ``None`` if it was not kept.
         versions: What is left of the versions that made it, by name.
         notes: What is damaged or missing, as sentences.
@@ -108,7 +110,7 @@ def read_run(path: Path, name: str) -> Run:
         notes.append(f"No task file for {_some(missing)}: the task browser cannot show them.")
     if extra := sorted(task_files.keys() - known):
         notes.append(f"Task files without an epoch line: {_some(extra)}.")
-    steps = _read_metrics(root / "metrics.jsonl", notes)
+    steps = _read_metrics([root / "metrics.jsonl", folder / "validation.jsonl"], notes)
     config = read_config(root, notes)
     return Run(root, folder, name, epochs, task_files, steps, config, read_versions(root, config), notes)
 
@@ -154,26 +156,25 @@ def _find_task_files(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-def _read_metrics(path: Path, notes: list[str]) -> list[tuple[int, dict[str, Any]]]:
-    """The lines of verl's ``file`` logger, ``{"step": …, "data": {…}}``; of a repeated step the later line's values."""
-    steps: dict[int, dict[str, Any]] = {}
-    damaged = 0
-    if not path.is_file():
-        return []
-    try:
-        for place, line in enumerate(read_json_lines(path)):
-            if place >= MAX_METRIC_LINES:
-                notes.append(f"Only the first {MAX_METRIC_LINES:,} lines of {path.name} are read.")
-                break
-            step, data = (line or {}).get("step"), (line or {}).get("data")
-            if as_number(step) is None or not isinstance(data, dict):
-                damaged += 1
-                continue
-            steps.setdefault(int(step), {}).update(_shown_metrics(data))
-    except OSError as error:
-        notes.append(f"{path.name} cannot be read: {error.strerror}.")
-    if damaged:
-        notes.append(f"{damaged} damaged {_lines(damaged)} in {path.name}, left out.")
+def _read_metrics(paths: list[Path], notes: list[str]) -> list[tuple[int, dict[str, Any]]]:
+    """The lines ``{"step": …, "data": {…}}`` of files, in the form of verl's file logger; the later line of a step
+    counts."""
+    steps: dict[int, dict[str, Any]] = defaultdict(dict)
+    for path in paths:
+        if not path.is_file():
+            continue
+        damaged = 0
+        try:
+            for line in islice(read_json_lines(path), MAX_METRIC_LINES):
+                step, data = (line or {}).get("step"), (line or {}).get("data")
+                if as_number(step) is None or not isinstance(data, dict):
+                    damaged += 1
+                else:
+                    steps[int(step)].update(_shown_metrics(data))
+        except OSError as error:
+            notes.append(f"{path.name} cannot be read: {error.strerror}.")
+        if damaged:
+            notes.append(f"{damaged} damaged {_lines(damaged)} in {path.name}, left out.")
     return sorted(steps.items())
 
 

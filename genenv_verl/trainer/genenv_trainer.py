@@ -61,6 +61,7 @@ from genenv_verl.trainer.run_directory import EpochFile, RunDirectory, write_ato
 from genenv_verl.trainer.run_validity import AgentTokens, run_validity
 from genenv_verl.trainer.seed_rows import read_seed_rows
 from genenv_verl.trainer.unscored import neutral_scores
+from genenv_verl.trainer.validation_record import record_validation
 from genenv_verl.trainer.watchdog import Watchdog
 from genenv_verl.variants.manifest import manifest_of
 
@@ -429,6 +430,11 @@ class GenEnvTrainer(CountedTrainer):
     def on_step_end(self):
         with self.watchdog.phase("weight_sync"):
             super().on_step_end()
+
+    def _validate(self) -> dict[str, float]:
+        metrics = super()._validate()
+        record_validation(self.checkpoint_root / "genenv" / "validation.jsonl", self.global_steps, metrics)
+        return metrics
 
     # ------------------------------------------------------------------ checkpoint
 

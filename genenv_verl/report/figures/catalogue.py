@@ -58,8 +58,8 @@ class Panel:
 
 RUN_CHARTS = (
     Chart("training", "Training dynamics",
-          "Paper Fig. 4. With verl's file logger: GRPO reward and validation score over agent steps; otherwise p̂ on "
-          "fresh tasks and the environment's reward over epochs.", run_figures.training),
+          "Paper Fig. 4. Validation score and, with verl's file logger, GRPO reward over agent steps; without either p̂ "
+          "on fresh tasks and the environment's reward over epochs.", run_figures.training),
     Chart("length", "Response length and success",
           "Paper Fig. 5. Tokens of an attempt at a fresh task, and the share of attempts that succeed.",
           run_figures.length),

@@ -44,7 +44,7 @@ def success(groups: Sequence[RunGroup]) -> Figure:
 
 def validation(groups: Sequence[RunGroup]) -> Figure:
     """Validation score over agent steps."""
-    figure = _averages(groups, validation_series, "validation metrics (metrics.jsonl)", "agent step")
+    figure = _averages(groups, validation_series, "validation scores", "agent step")
     as_share(figure.axes[0], "validation score")
     return figure
 
@@ -65,7 +65,7 @@ def last_validation(groups: Sequence[RunGroup]) -> Figure:
         if scores:
             rows.append((group.name, PALETTE[place % len(PALETTE)], scores))
     if not rows:
-        raise NotRecorded("validation metrics (metrics.jsonl)")
+        raise NotRecorded("validation scores")
     figure, (axes,) = new_figure(height=1.0 + 0.4 * len(rows))
     for row, (_, colour, scores) in enumerate(rows):
         its = estimate(scores)
