@@ -18,7 +18,9 @@ find_python() {
   return 1
 }
 
-if ! "$PY" -c 'import verl, vllm, genenv_verl' 2>/dev/null || [[ ! -e "$VENV/.genenv_${EXTRAS:-cpu}" ]]; then
+# found, not imported: importing them takes half a minute
+HAS_ALL='import importlib.util as u; raise SystemExit(not all(map(u.find_spec, ("verl", "vllm", "genenv_verl"))))'
+if ! "$PY" -c "$HAS_ALL" 2>/dev/null || [[ ! -e "$VENV/.genenv_${EXTRAS:-cpu}" ]]; then
   python="$(find_python)" || exit 1
   echo "genenv: installing into $VENV with $python (about 4 GB; once)"
   [[ -x "$PY" ]] || "$python" -m venv "$VENV"

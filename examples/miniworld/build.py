@@ -28,6 +28,7 @@ import random
 import statistics
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,18 +69,27 @@ def seed_tasks(world_name: str, seed: int) -> list[Task]:
 
 def exam_tasks(each: int = 12) -> list[Task]:
     """The exam: ``each`` different held-out goals of every clause count, the same for both worlds and all seeds."""
+    return [task_of(goal, f"exam-{i:03d}") for i, goal in enumerate(_exam_goals("exam", each))]
+
+
+def final_exam_tasks(each: int = 16) -> list[Task]:
+    """A second exam of the same kind that shares no goal with the first: nothing has been chosen by it."""
+    goals = _exam_goals("final exam", each, known=_exam_goals("exam", 12))
+    return [task_of(goal, f"final-{i:03d}") for i, goal in enumerate(goals)]
+
+
+def _exam_goals(name: str, each: int, known: Sequence[str] = ()) -> list[str]:
     counts = [k for k in range(1, world.MAX_CLAUSES + 1) for _ in range(each)]
-    goals = _different_goals(random.Random("exam"), counts, exam=True)
-    return [task_of(goal, f"exam-{i:03d}") for i, goal in enumerate(goals)]
+    return _different_goals(random.Random(name), counts, exam=True, known=known)
 
 
-def _different_goals(rng: random.Random, counts: list[int], *, exam: bool) -> list[str]:
-    """A goal of every clause count in ``counts``, in their order and no goal twice."""
-    goals: dict[str, None] = {}
-    for wanted, k in enumerate(counts, start=1):
+def _different_goals(rng: random.Random, counts: list[int], *, exam: bool, known: Sequence[str] = ()) -> list[str]:
+    """A goal of every clause count in ``counts``, in their order, no goal twice and none of ``known``."""
+    goals = dict.fromkeys(known)
+    for wanted, k in enumerate(counts, start=len(known) + 1):
         while len(goals) < wanted:
             goals[world.random_goal(rng, k, exam=exam)] = None
-    return list(goals)
+    return list(goals)[len(known) :]
 
 
 def examine_agent(

@@ -31,6 +31,9 @@ from genenv_verl.report.task_text import describe_task, printable
 from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.inspection import InspectedTask, inspect_tasks
 from genenv_verl.tasks.records import TaskFileError
+from genenv_verl.tasks.sandbox.backends import shared_backend
+from genenv_verl.tasks.sandbox.base import CheckerBackend
+from genenv_verl.tasks.sandbox.settings import SandboxSettings
 
 MAX_LISTED = 20
 
@@ -48,14 +51,14 @@ def validate(
 ) -> None:
     """Counts valid tasks and the reasons of the others. Exit status 1 if a line is not valid, 2 if there is no file.
 
-    Checked are the schema and the validity rules that need no run (no tokenizer, no pool, no sandbox); in a run's task
-    file its own rejections count.
+    Checked are the schema and the validity rules that need no run (no tokenizer, no pool). Checkers are tried in the
+    jail, about a hundred answers each; in a run's task file the run's own rejections count and none is tried again.
 
     Example: `genenv-verl tasks validate run/genenv/tasks/epoch_0000.jsonl`
     """
     invalid: list[InspectedTask] = []
     total = 0
-    for inspected in _inspected(file):
+    for inspected in _inspected(file, shared_backend(SandboxSettings())):
         total += 1
         if inspected.reason is not None:
             invalid.append(inspected)
@@ -99,9 +102,9 @@ def show(
         raise typer.Exit(1)
 
 
-def _inspected(file: Path) -> Iterator[InspectedTask]:
+def _inspected(file: Path, checkers: CheckerBackend | None = None) -> Iterator[InspectedTask]:
     try:
-        yield from inspect_tasks(file, is_solved)
+        yield from inspect_tasks(file, is_solved, checkers)
     except TaskFileError as error:
         typer.echo(f"genenv: {printable(str(error))}", err=True)
         raise typer.Exit(2) from None

@@ -26,12 +26,14 @@ from typing import Any
 
 from genenv_verl.tasks.generation import Rejection
 from genenv_verl.tasks.records import RecordError, scan_records, task_of
+from genenv_verl.tasks.sandbox.base import CheckerBackend
 from genenv_verl.tasks.schema import Task
 from genenv_verl.tasks.self_test import Solves
 from genenv_verl.tasks.validity import RULES, Candidate, ValidityFilter
 
-# Rules that need a run: its seed, its sandbox. The others judge a task by itself, or say nothing without a run.
-_RULES_OF_A_RUN = ("duplicate", "checker")
+# Rules that need a run's seeds and pools. The others judge a task by itself, or say nothing without a run.
+_RULES_OF_A_RUN = ("duplicate",)
+_RULES_ON_CHECKERS = ("checker",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +60,22 @@ class InspectedTask:
         return self.task.task_id if self.task else self.generation.get("task_id")
 
 
-def inspect_tasks(path: str | Path, solves: Solves) -> Iterator[InspectedTask]:
+def inspect_tasks(path: str | Path, solves: Solves, checkers: CheckerBackend | None = None) -> Iterator[InspectedTask]:
     """Reads a file line by line; whatever stands in a line, it is reported and the next is read.
 
-    A task is checked against the schema and against the validity rules that need no run: no tokenizer, no pool, no
-    sandbox.
+    A task is checked against the schema and against the validity rules that need no run: no tokenizer, no pool.
 
     Args:
         path: ``.jsonl``, ``.json`` or ``.parquet``, see ``scan_records``.
         solves: R_agent, for the rule that tries a task's gold and wrong answers.
+        checkers: What tries checkers, but for those of a run's tasks, which the run has tried. None: they are not run.
 
     Raises:
         TaskFileError: The file cannot be read at all.
     """
     rows_of: dict[str, int] = {}
     for row, record in scan_records(path):
-        inspected = _inspect(row, record, solves)
+        inspected = _inspect(row, record, solves, checkers)
         if inspected.task is not None:
             earlier = rows_of.setdefault(inspected.task.task_id, row)
             if earlier != row and inspected.reason is None:
@@ -82,7 +84,7 @@ def inspect_tasks(path: str | Path, solves: Solves) -> Iterator[InspectedTask]:
         yield inspected
 
 
-def _inspect(row: int, record: Any, solves: Solves) -> InspectedTask:
+def _inspect(row: int, record: Any, solves: Solves, checkers: CheckerBackend | None) -> InspectedTask:
     if isinstance(record, RecordError):
         return InspectedTask(row, None, record.reason, str(record))
     generation: Mapping[str, Any] = {}
@@ -93,15 +95,15 @@ def _inspect(row: int, record: Any, solves: Solves) -> InspectedTask:
             reason = str(rejection.get("reason")) if known else "schema"
             detail = str(rejection.get("detail", "")) if known else "neither a task nor a rejection"
             return InspectedTask(row, None, reason, detail, generation)
-        record = record["task"]
+        record, checkers = record["task"], None
     try:
         task = task_of(record)
     except RecordError as error:
         return InspectedTask(row, None, error.reason, str(error), generation)
-    return InspectedTask(row, task, *_complaint(task, solves), generation)
+    return InspectedTask(row, task, *_complaint(task, solves, checkers), generation)
 
 
-def _complaint(task: Task, solves: Solves) -> tuple[str | None, str]:
+def _complaint(task: Task, solves: Solves, checkers: CheckerBackend | None) -> tuple[str | None, str]:
     """The first validity rule that a task breaks by itself, and what is wrong."""
     no_limits = ValidityFilter(
         max_prompt_tokens=0,
@@ -110,10 +112,12 @@ def _complaint(task: Task, solves: Solves) -> tuple[str | None, str]:
         count_response_tokens=lambda text: 0,
         seen=frozenset(),
         solves=solves,
+        checkers=checkers,
     )
+    left_out = _RULES_OF_A_RUN if checkers else _RULES_OF_A_RUN + _RULES_ON_CHECKERS
     candidate = Candidate(task, task, no_limits)
     for reason, complaint_about in RULES.items():
-        complaint = None if reason.startswith(_RULES_OF_A_RUN) else complaint_about(candidate)
+        complaint = None if reason.startswith(left_out) else complaint_about(candidate)
         if isinstance(complaint, Rejection):
             return complaint.reason, complaint.detail
         if complaint is not None:

@@ -18,6 +18,7 @@ import pytest
 from genenv_verl.rewards.solved import is_solved
 from genenv_verl.tasks.inspection import inspect_tasks
 from genenv_verl.tasks.records import TaskFileError, to_verl_row
+from genenv_verl.tasks.sandbox.base import Unavailable
 from genenv_verl.tasks.schema import Task
 
 TOOL = {
@@ -103,3 +104,15 @@ def test_the_lines_of_an_epoch_keep_their_rejections(tmp_path):
 def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
     with pytest.raises(TaskFileError, match=name):
         list(inspect_tasks(tmp_path / name, is_solved))
+
+
+def test_checkers_of_seeds_are_tried_those_of_a_run_are_not(tmp_path):
+    checked = task("c", evaluation={"kind": "checker", "checker": "def check(response):\n    return True"})
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("\n".join(map(json.dumps, [checked, generation({**checked, "task_id": "d"})])) + "\n")
+
+    def reasons(checkers):
+        return [inspected.reason for inspected in inspect_tasks(path, is_solved, checkers)]
+
+    assert reasons(None) == [None, None]
+    assert reasons(Unavailable("no jail here")) == ["checker_unavailable", None]
