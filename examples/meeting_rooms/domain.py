@@ -13,9 +13,7 @@
 # limitations under the License.
 """A domain of one's own: booking a meeting room, where many answers are right and a program tells which.
 
-    python examples/meeting_rooms/domain.py seeds.jsonl
-
-writes the seeds.
+``python examples/meeting_rooms/domain.py seeds.jsonl`` writes the seeds.
 """
 
 import random
