@@ -28,6 +28,7 @@ import ast
 import builtins
 import importlib
 import inspect
+import unicodedata  # noqa: F401  Imported by Python's parser at a name beyond ASCII: likewise.
 from typing import Any
 
 from bfcl_eval.constants.executable_backend_config import CLASS_FILE_PATH_MAPPING
@@ -129,10 +130,10 @@ def plain_call(call: str, methods: set[str]) -> str | None:
 
 def _is_plain(node: ast.AST, methods: set[str]) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=instance), attr=method)):
-            callable_is_plain = instance == _INSTANCE and method in methods
-        case ast.Call(func=ast.Name(id=name)):
-            callable_is_plain = _means_nothing(name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=instance), attr=method)) if instance == _INSTANCE:
+            callable_is_plain = method in methods
+        case ast.Call(func=function):
+            callable_is_plain = _means_nothing(_first_name(function))
         case ast.Name(id=name):
             return _means_nothing(name)
         case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=ast.Constant()):
@@ -144,9 +145,16 @@ def _is_plain(node: ast.AST, methods: set[str]) -> bool:
     return callable_is_plain and all(_is_plain(argument, methods) for argument in arguments)
 
 
-def _means_nothing(name: str) -> bool:
+def _first_name(function: ast.expr) -> str | None:
+    """The name that ``a.b.c`` begins with, which ``eval`` looks up before anything else of the call."""
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return function.id if isinstance(function, ast.Name) else None
+
+
+def _means_nothing(name: str | None) -> bool:
     """Whether a name is an error for ``eval``: the official code keeps its back-ends as globals ``…_instance``."""
-    return name not in _KNOWN_NAMES and not name.endswith("_instance")
+    return name is not None and name not in _KNOWN_NAMES and not name.endswith("_instance")
 
 
 def _execute(entry: dict[str, Any], calls: list[str]) -> tuple[list[str], dict[str, Any]]:

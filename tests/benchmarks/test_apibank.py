@@ -97,6 +97,8 @@ ACCEPTED = {
     "malformed line before": f'<tool_call>\n{{"name": "Ping", \n{line()}\n</tool_call>',
     "a list before": f"<tool_call>\n[{line(OTHER)}]\n{line()}\n</tool_call>",
     "key order": '{"parameters": {"time": "7", "token": "a1"}, "name": "AddAlarm"}',
+    "no-break spaces around the calls": f"<tool_call>\u00a0{line()}\u3000</tool_call>",
+    "a text encoded twice before": f"<tool_call>\n{json.dumps(json.dumps('hello'))}\n{line()}\n</tool_call>",
     "call of another form before": f'<tool_call>\n{{"name": "AddAlarm", "arguments": {{}}}}\n{line()}\n</tool_call>',
 }
 REJECTED = {
@@ -110,6 +112,7 @@ REJECTED = {
     "a number before": f"<tool_call>\n3\n{line()}\n</tool_call>",
     "a null before": f"<tool_call>\nnull\n{line()}\n</tool_call>",
     "a text before": f'<tool_call>\n"hello"\n{line()}\n</tool_call>',
+    "a list of the keys before": f'<tool_call>\n["name", "parameters"]\n{line()}\n</tool_call>',
     "a list": f"<tool_call>\n[{line()}]\n</tool_call>",
     "extra argument": line({"name": "AddAlarm", "parameters": {**GOLD["parameters"], "x": None}}),
     "case": line({"name": "addalarm", "parameters": GOLD["parameters"]}),

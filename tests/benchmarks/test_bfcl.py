@@ -309,9 +309,9 @@ HOSTILE = [
     "ls(a=10**10**10)",
     "ls(a='x' * 10**12)",
     "ls(a=f'{{1}}')",
-    "backend.ls()",
     "backend.__init__()",
-    "ls.__self__.mkdir('b')",
+    "agent_eval_multi_turn_long_context_0_GorillaFileSystem_instance.ls()",
+    "copy.deepcopy(1)",
     "ls().clear()",
     "class_()",
     "(ls := mkdir)('b')",
@@ -335,7 +335,11 @@ def test_hostile_calls_score_0_and_are_not_run(record, tmp_path, call):
 
 @needs_backends
 @pytest.mark.parametrize(
-    "call", ["not_a_tool(x=1)", "LS()", "exit()", "ls(a=nan)", "ls(a b=1)", "ls(", "ls(); ls()", "(" * 5000, "", "\x00"]
+    "call",
+    [
+        *("not_a_tool(x=1)", "LS()", "exit()", "ls(a=nan)", "ls(a b=1)", "ls(", "ls(); ls()", "(" * 5000, "", "\x00"),
+        *("GorillaFileSystem.ls(a=True)", "os.system('ls')", "backend.ls()", "ls.__self__.mkdir('b')", "列出(a=True)"),
+    ],
 )
 def test_calls_that_python_refuses_are_errors_as_officially_and_no_more(record, call):
     benchmark = get_benchmark("bfcl")
