@@ -94,6 +94,8 @@ def prepare(
             left_out[defect] += 1
         else:
             train.append(step)
+    if not train and not validation:
+        raise ReleaseError(f"{source or benchmark.name} holds no step; download {benchmark.download}")
     out.mkdir(parents=True, exist_ok=True)
     too_long = _write_rows(out / "validation.parquet", benchmark, validation, harness)
     too_long += _write_rows(out / "train.parquet", benchmark, train, harness)

@@ -28,7 +28,7 @@ from typing import Any
 
 from genenv_verl.benchmarks.base import Answer, Benchmark, Record, ReleaseError, Step, Verdict, register
 from genenv_verl.benchmarks.travelplanner_commonsense import COMMONSENSE
-from genenv_verl.benchmarks.travelplanner_database import database_files, read_database
+from genenv_verl.benchmarks.travelplanner_database import read_database
 from genenv_verl.benchmarks.travelplanner_hard import HARD, HARD_NAMES
 from genenv_verl.benchmarks.travelplanner_plan import CRASHES
 from genenv_verl.benchmarks.travelplanner_release import DOWNLOAD, missing_labels, read_records
@@ -65,7 +65,7 @@ class TravelPlanner(Benchmark):
         if source is None:
             raise ReleaseError(f"TravelPlanner needs its folder; download {self.download}")
         database = (source / "database").resolve()
-        database_files(database)
+        read_database(str(database))  # What is damaged is told now, and not at the first plan.
         return read_records(source, database)
 
     def steps(self, records: Iterable[Record]) -> Iterator[Step]:

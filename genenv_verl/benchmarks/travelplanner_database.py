@@ -18,10 +18,10 @@ from __future__ import annotations
 import functools
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,8 @@ from genenv_verl.benchmarks.base import ReleaseError
 from genenv_verl.benchmarks.travelplanner_plan import city_name
 
 DOWNLOAD = "the database archive that the README of https://github.com/OSU-NLP-Group/TravelPlanner links to"
+
+T = TypeVar("T")
 
 Vehicle = Literal["self-driving", "taxi"]
 _COST_PER_KM: dict[Vehicle, float] = {"self-driving": 0.05, "taxi": 1}
@@ -130,17 +132,14 @@ def read_database(folder: str) -> Database:
         ReleaseError: A file is missing or damaged.
     """
     paths = database_files(Path(folder))
-    try:
-        return Database(
-            restaurants=Places(_complete_rows(paths["restaurants"]), "Name", "City", ["Cuisines", "Average Cost"]),
-            attractions=Places(_complete_rows(paths["attractions"]), "Name", "City"),
-            accommodations=Places(_complete_rows(paths["accommodations"]), "NAME", "city", _ACCOMMODATION_FACTS),
-            flights=Flights(_flights(paths["flights"])),
-            kilometres=_kilometres(paths["distances"]),
-            states=_states(paths["states"]),
-        )
-    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:
-        raise ReleaseError(f"the database in {folder} is damaged ({error}); download {DOWNLOAD} again") from error
+    return Database(
+        restaurants=_read(paths["restaurants"], _restaurants),
+        attractions=_read(paths["attractions"], _attractions),
+        accommodations=_read(paths["accommodations"], _accommodations),
+        flights=_read(paths["flights"], _flights),
+        kilometres=_read(paths["distances"], _kilometres),
+        states=_read(paths["states"], _states),
+    )
 
 
 def database_files(folder: Path) -> dict[str, Path]:
@@ -162,14 +161,34 @@ def _existing(path: Path) -> Path | None:
     return next((candidate for candidate in [*same, *parts] if candidate.is_file()), None)
 
 
+def _read(path: Path, read: Callable[[Path], T]) -> T:
+    try:
+        return read(path)
+    except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:
+        raise ReleaseError(f"{path} is damaged ({error}); download {DOWNLOAD} again") from error
+
+
+def _restaurants(path: Path) -> Places:
+    return Places(_complete_rows(path), "Name", "City", ["Cuisines", "Average Cost"])
+
+
+def _attractions(path: Path) -> Places:
+    return Places(_complete_rows(path), "Name", "City")
+
+
+def _accommodations(path: Path) -> Places:
+    return Places(_complete_rows(path), "NAME", "city", _ACCOMMODATION_FACTS)
+
+
 def _complete_rows(path: Path) -> pd.DataFrame:
     return pd.read_csv(path).dropna()
 
 
-def _flights(path: Path) -> pd.DataFrame:
+def _flights(path: Path) -> Flights:
     """In chunks, and only the columns that are needed: the whole table takes gigabytes."""
     with pd.read_csv(path, chunksize=_FLIGHTS_A_CHUNK) as chunks:
-        return pd.concat([chunk.dropna()[_FLIGHT_COLUMNS] for chunk in chunks], ignore_index=True)
+        rows = pd.concat([chunk.dropna()[_FLIGHT_COLUMNS] for chunk in chunks], ignore_index=True)
+    return Flights(rows)
 
 
 def _kilometres(path: Path) -> dict[tuple[str, str], float]:
@@ -181,4 +200,6 @@ def _kilometres(path: Path) -> dict[tuple[str, str], float]:
 
 def _states(path: Path) -> dict[str, str]:
     lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines:
+        raise ValueError("it is empty")
     return dict(line.split("\t") for line in lines if line)

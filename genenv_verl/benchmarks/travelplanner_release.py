@@ -122,8 +122,7 @@ def _with_references(
     name = f"{split}_ref_info.jsonl"
     path = next((path for path in (source / name, source / "database" / name) if path.is_file()), None)
     if path is None:
-        yield from rows
-        return
+        raise ReleaseError(f"{source / name} is missing: the prompts are made of it; download {DOWNLOAD}")
     references = [row for _, row in _jsonl_rows(path)]
     for index, (where, row) in enumerate(rows):
         if index >= len(references):

@@ -116,6 +116,14 @@ def test_a_damaged_release_writes_nothing(release, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_release_without_a_step_is_an_error(release, tmp_path, monkeypatch):
+    benchmark = get_benchmark("bamboogle", max_rounds=1)
+    monkeypatch.setattr(benchmark, "steps", lambda records: iter(()))
+    with pytest.raises(ReleaseError, match="holds no step; download"):
+        prepare(benchmark, release, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_E14_the_releases_own_training_split_is_used_and_episodes_stay_whole(release, tmp_path, monkeypatch):
     benchmark = get_benchmark("bamboogle", max_rounds=1)
     records = benchmark.load(release)[:8]

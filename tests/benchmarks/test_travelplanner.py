@@ -443,6 +443,9 @@ def test_queries_as_json_lines_with_their_references(planner, tmp_path):
     assert planner.counts(records) == {"train": 1, "validation": 1, "test": 2}
     assert planner.score(records[0], {"plan": records[0].data["gold_plan"]}).score == 1
     assert records[0].data["reference"][1]["text"] == "Name | Average Cost\nGreen Table | 10"
+    (tmp_path / "train_ref_info.jsonl").unlink()
+    with pytest.raises(ReleaseError, match="train_ref_info.jsonl is missing.*; download"):
+        planner.load(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -466,9 +469,8 @@ def test_a_broken_release_names_the_file(planner, tmp_path, name, text, message)
 
 
 @pytest.mark.parametrize("damage", ["columns", "cut", "flipped"])
-def test_a_damaged_table_names_the_database(planner, tmp_path, damage):
-    record = planner.load(write_release(tmp_path))[0]
-    path = Path(record.data["database"]) / "attractions/attractions.csv"
+def test_a_damaged_table_is_named_when_the_release_is_read(planner, tmp_path, damage):
+    path = write_release(tmp_path) / "database/attractions/attractions.csv"
     if damage == "columns":
         path.write_text("Name\nOld Tower\n")
     else:
@@ -476,8 +478,15 @@ def test_a_damaged_table_names_the_database(planner, tmp_path, damage):
         packed[1_000] ^= 0xFF
         path.unlink()
         path.with_name("attractions.csv.gz").write_bytes(packed[:1_500] if damage == "cut" else packed)
-    with pytest.raises(ReleaseError, match="database in .* is damaged"):
-        planner.score(record, {"plan": GOLD})
+    with pytest.raises(ReleaseError, match=r"attractions\.csv.* is damaged .*; download"):
+        planner.load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "Springfield Ohio\n"])
+def test_damaged_states_are_named_when_the_release_is_read(planner, tmp_path, text):
+    (write_release(tmp_path) / "database/background/citySet_with_states.txt").write_text(text)
+    with pytest.raises(ReleaseError, match=r"citySet_with_states\.txt is damaged .*; download"):
+        planner.load(tmp_path)
 
 
 def test_no_folder(planner):
