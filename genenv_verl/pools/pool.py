@@ -37,6 +37,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
+MAX_OPEN_FILES = 64  # for reading, a segment each: a long run has thousands of segments
+
 _ID_FIELD = '{"id":'
 _decoder = json.JSONDecoder()
 
@@ -185,6 +187,8 @@ class Pool:
 
     def _reader(self, segment: int) -> BinaryIO:
         if segment not in self._readers:
+            if len(self._readers) == MAX_OPEN_FILES:
+                self._readers.pop(next(iter(self._readers))).close()
             self._readers[segment] = open(self._segment_path(segment), "rb", buffering=0)
         return self._readers[segment]
 

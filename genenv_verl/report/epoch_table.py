@@ -38,8 +38,9 @@ def read_epochs(run: Path) -> list[dict[str, Any]]:
     """
     for folder in (run / "genenv", run):
         if (folder / "epochs.jsonl").is_file():
-            lines = (folder / "epochs.jsonl").read_text(encoding="utf-8").splitlines()
-            return [json.loads(line) for line in lines]
+            lines = (folder / "epochs.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+            # a last line without its end is still being written
+            return [json.loads(line) for line in lines if line.endswith("\n")]
     raise FileNotFoundError(f"{run}: no genenv/epochs.jsonl in it; give a run's trainer.default_local_dir")
 
 

@@ -46,7 +46,7 @@ from genenv_verl.config.settings import RegressionSettings
 from genenv_verl.curriculum.ledger import Ledger
 from genenv_verl.trainer.co_evolution import Request
 from genenv_verl.trainer.environment_worker import EnvironmentServerManager, EnvironmentWorker
-from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss
+from genenv_verl.trainer.rwr_loss import make_rwr_loss, mean_kl
 
 logger = logging.getLogger(__name__)
 
@@ -249,7 +249,7 @@ class EnvironmentPolicy:
                     # not a step without effect: AdamW's moments and weight decay would still move the parameters
                     continue
                 if result["updates"] and self.regression.max_kl is not None and not capped:
-                    divergence = _mean_kl(self.log_probs(batch), [sampled[row] for row in rows])
+                    divergence = mean_kl([sampled[row] for row in rows], self.log_probs(batch))
                     # also when it is NaN
                     capped = not divergence <= self.regression.max_kl
                 if capped:
@@ -271,8 +271,8 @@ class EnvironmentPolicy:
             "loss": _mean(losses),
             "nll": _mean(nlls),
             "grad_norm": _mean(norms),
-            "kl_step": _mean_kl(updated, sampled),
-            "kl_initial": None if reference is None else _mean_kl(updated, reference),
+            "kl_step": mean_kl(sampled, updated),
+            "kl_initial": None if reference is None else mean_kl(updated, reference),
         }
         return result
 
@@ -354,12 +354,6 @@ def _tokens(samples: Sequence[Sample]) -> int:
 
 def _nested(rows: list[list[int]], dtype: torch.dtype) -> torch.Tensor:
     return torch.nested.as_nested_tensor([torch.tensor(row, dtype=dtype) for row in rows], layout=torch.jagged)
-
-
-def _mean_kl(log_probs: list[torch.Tensor], reference: list[torch.Tensor]) -> float:
-    """Mean k3 over all tokens, in nats."""
-    values = torch.cat([k3(new, old) for new, old in zip(log_probs, reference, strict=True)])
-    return values.double().mean().item()
 
 
 def _mean(values: list[float]) -> float | None:

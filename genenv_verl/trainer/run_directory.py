@@ -20,7 +20,7 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from genenv_verl.pools.pool import Pool
 
@@ -39,6 +39,30 @@ def write_atomically(path: Path, text: str) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def append_line(path: Path, text: str) -> None:
+    """Adds a line to a file, which is made, with its folder, if it is missing; returns when it is on disk.
+
+    A kill may leave a part of the line. The next line then begins on its own, so that nothing else is damaged.
+
+    Args:
+        path: The file.
+        text: The line, ASCII, without its end.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab+") as file:
+        file.write(b"\n" * (not _ends_whole(file)) + text.encode("ascii") + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _ends_whole(file: BinaryIO) -> bool:
+    """Whether a file is empty or ends with the end of a line."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
 
 
 class RunInUse(RuntimeError):
@@ -68,7 +92,7 @@ def lock_run(root: Path) -> int:
 
 
 class EpochFile:
-    """``epochs.jsonl``: a line an epoch, in order.
+    """``epochs.jsonl``: a line an epoch, in order. A last line that a kill has cut off counts as none.
 
     Args:
         path: The file; made by the first line.
@@ -76,22 +100,25 @@ class EpochFile:
 
     def __init__(self, path: Path):
         self.path = path
+        # the file is whole and ends before this epoch; None: nobody has looked yet
+        self._next: int | None = None
 
     def write(self, line: dict[str, Any]) -> None:
-        """Adds a line; lines of its epoch and of later ones are replaced."""
+        """Adds a line; lines of its epoch and of later ones are removed first."""
+        epoch = line["epoch"]
+        if self._next is None or epoch < self._next:
+            self.cut_back(epoch)
         # ASCII: what a model wrote may hold other line separators, or halves of surrogate pairs
-        write_atomically(self.path, "".join([*self._lines(before=line["epoch"]), json.dumps(line) + "\n"]))
+        append_line(self.path, json.dumps(line))
+        self._next = epoch + 1
 
     def cut_back(self, epoch: int) -> None:
         """Keeps the lines of epochs before ``epoch``."""
         if self.path.exists():
-            write_atomically(self.path, "".join(self._lines(before=epoch)))
-
-    def _lines(self, before: int) -> list[str]:
-        if not self.path.exists():
-            return []
-        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
-        return [line for line in lines if json.loads(line)["epoch"] < before]
+            lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+            whole = [line for line in lines if line.endswith("\n")]
+            write_atomically(self.path, "".join(line for line in whole if json.loads(line)["epoch"] < epoch))
+        self._next = epoch
 
 
 class RunDirectory:

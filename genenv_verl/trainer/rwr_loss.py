@@ -24,6 +24,7 @@ that a penalty or a cap built on it would act in the wrong direction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -46,6 +47,20 @@ def k3(log_prob: torch.Tensor, reference_log_prob: torch.Tensor) -> torch.Tensor
     """
     log_ratio = (reference_log_prob - log_prob).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return torch.exp(log_ratio) - log_ratio - 1.0
+
+
+def mean_kl(policy: Sequence[torch.Tensor], reference: Sequence[torch.Tensor]) -> float:
+    """Mean k3 over all tokens: KL(policy || reference) in nats per token, without bias where ``policy`` sampled them.
+
+    Args:
+        policy: log-probabilities of response tokens, one tensor of shape ``[m]`` a generation.
+        reference: the same tokens under the reference, same shapes.
+
+    Returns:
+        A number >= 0, up to rounding; NaN if one of the log-probabilities is.
+    """
+    values = torch.cat([k3(mine, other) for mine, other in zip(policy, reference, strict=True)])
+    return values.double().mean().item()
 
 
 def rwr_loss(

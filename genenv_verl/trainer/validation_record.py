@@ -16,10 +16,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from genenv_verl.trainer.run_directory import append_line
 
 
 def record_validation(path: Path, step: int, metrics: Mapping[str, Any]) -> None:
@@ -32,16 +33,5 @@ def record_validation(path: Path, step: int, metrics: Mapping[str, Any]) -> None
         metrics: What ``_validate`` returned.
     """
     core = {name: float(value) for name, value in metrics.items() if name.startswith("val-core/")}
-    if not core:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "ab+") as file:
-        torn = file.tell() > 0 and _last_byte(file) != b"\n"
-        file.write(b"\n" * torn + json.dumps({"step": step, "data": core}).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _last_byte(file: Any) -> bytes:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1)
+    if core:
+        append_line(path, json.dumps({"step": step, "data": core}))

@@ -408,14 +408,16 @@ def whole_update(folder: Path, samples: list[Sample], max_kl: float | None) -> d
             )
             # the policy that sampled and the initial one are the same here; once beyond the cap, all later steps go
             capped = skipped > 0 or (
-                bool(steps) and max_kl is not None and mean_k3(reference.log_probs(batch), batch_initial) > max_kl
+                bool(steps) and max_kl is not None and mean_k3(batch_initial, reference.log_probs(batch)) > max_kl
             )
             if capped:
                 skipped += 1
                 continue
             steps.append(reference.step(batch, batch_initial, regression.kl_coef))
             nlls.append(steps[-1]["nll_sum"] / sum(len(sample.response_ids) for sample in batch))
-    moved_kl = mean_k3(reference.log_probs(samples), initial)
+    updated = reference.log_probs(samples)
+    # the initial policy sampled the tokens, hence it comes first; the distance to it is measured from the updated one
+    step_kl, initial_kl = mean_k3(initial, updated), mean_k3(updated, initial)
     after = reference.parameters()
     moved = {name: after[name] - before[name] for name in after}
 
@@ -429,12 +431,12 @@ def whole_update(folder: Path, samples: list[Sample], max_kl: float | None) -> d
         "expected_updates": len(steps),
         "skipped_by_kl_cap": result["skipped_by_kl_cap"],
         "expected_skipped": skipped,
-        "kl_step": moved_kl,
+        "kl_step": step_kl,
         "loss_error": relative_error(result["loss"], mean("loss")),
         "nll_error": relative_error(result["nll"], sum(nlls) / len(nlls)),
         "grad_norm_error": relative_error(result["grad_norm"], mean("grad_norm")),
-        "kl_step_error": relative_error(result["kl_step"], moved_kl),
-        "kl_initial_error": relative_error(result["kl_initial"], moved_kl),
+        "kl_step_error": relative_error(result["kl_step"], step_kl),
+        "kl_initial_error": relative_error(result["kl_initial"], initial_kl),
         "parameter_error": distance(engine_parameters(actor), after) / norm(moved),
     }
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import pytest
 
 import genenv_verl
+from genenv_verl.pools import pool as pool_module
 from genenv_verl.pools.pool import Pool, PoolError
 
 
@@ -55,6 +56,17 @@ def test_a_pool_that_does_not_exist_is_empty_and_opening_writes_nothing(director
     pool = Pool(directory, "d_train")
     assert len(pool) == 0
     assert not directory.exists()
+
+
+def test_a_pool_of_many_segments_keeps_few_files_open(directory, monkeypatch):
+    monkeypatch.setattr(pool_module, "MAX_OPEN_FILES", 3)
+    pool = filled(directory, range(10), segment_bytes=1)
+    before = len(os.listdir("/proc/self/fd"))
+    assert list(pool) == [record for step in range(10) for record in batch(step)]
+    assert len(os.listdir("/proc/self/fd")) - before == 3
+    assert pool[0] == batch(0)[0]
+    pool.close()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 @pytest.mark.parametrize("index", [6, -7])

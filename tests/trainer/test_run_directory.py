@@ -90,7 +90,8 @@ def test_epochs_are_appended_and_an_epoch_written_again_replaces_its_line(run):
 
 def test_the_task_file_is_there_before_its_line(run, monkeypatch):
     written = []
-    monkeypatch.setattr(run_directory, "write_atomically", lambda path, text: written.append(path))
+    for writer in ("write_atomically", "append_line"):
+        monkeypatch.setattr(run_directory, writer, lambda path, text: written.append(path))
     run.write_epoch(7, {"epoch": 7}, [])
     assert written == [run.root / "tasks" / "epoch_0007.jsonl", run.root / "epochs.jsonl"]
 
@@ -186,3 +187,28 @@ def test_epoch_lines_of_a_run_without_an_environment_are_replaced_and_cut_back(t
     assert [(line["epoch"], line["global_step"]) for line in read] == [(0, 2), (1, 4), (2, 6)]
     epochs.cut_back(2)
     assert len(epochs.path.read_text().splitlines()) == 2
+
+
+def test_the_cost_of_an_epoch_line_does_not_grow_with_the_run(tmp_path, monkeypatch):
+    epochs = EpochFile(tmp_path / "epochs.jsonl")
+    epochs.write({"epoch": 0})
+    monkeypatch.setattr(run_directory, "write_atomically", lambda *_: pytest.fail("the whole file is written again"))
+    for epoch in (1, 2, 5):
+        epochs.write({"epoch": epoch})
+    assert [json.loads(line)["epoch"] for line in epochs.path.read_text().splitlines()] == [0, 1, 2, 5]
+
+
+@pytest.mark.parametrize("again", [1, 2])
+def test_an_epoch_line_that_was_cut_off_is_gone_after_the_next_start(tmp_path, again):
+    path = tmp_path / "epochs.jsonl"
+    path.write_text('{"epoch": 0}\n{"epoch": 1}\n{"epoch": 2, "val')
+    EpochFile(path).write({"epoch": again, "again": True})
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines == [{"epoch": epoch} for epoch in range(again)] + [{"epoch": again, "again": True}]
+
+
+def test_a_cut_back_drops_a_line_that_was_cut_off(tmp_path):
+    path = tmp_path / "epochs.jsonl"
+    path.write_text('{"epoch": 0}\n{"epoch": 1, "val')
+    EpochFile(path).cut_back(5)
+    assert path.read_text() == '{"epoch": 0}\n'

@@ -28,7 +28,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from tensordict import NonTensorData, TensorDict  # noqa: E402
 
-from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss  # noqa: E402
+from genenv_verl.trainer.rwr_loss import k3, make_rwr_loss, mean_kl  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,18 @@ def test_k3_of_impossible_tokens_is_finite():
     infinite = float("-inf")
     values = k3(torch.tensor([infinite, -1.0]), torch.tensor([-1.0, infinite]))
     assert values.tolist() == pytest.approx([np.exp(20.0) - 21.0, np.exp(-20.0) + 19.0])
+
+
+def test_the_mean_over_tokens_of_the_first_policy_is_its_divergence_from_the_second():
+    """The exact expectation over 10,000 tokens that follow the first policy; the other way round it is another one."""
+    sampler, moved = torch.tensor([0.05, 0.25, 0.7]), torch.tensor([0.3, 0.3, 0.4])
+    tokens = torch.repeat_interleave(torch.arange(3), torch.tensor([500, 2500, 7000]))
+    generations = tokens.split(1000)
+    before, after = ([policy.log()[part] for part in generations] for policy in (sampler, moved))
+    divergence = (sampler * (sampler / moved).log()).sum().item()
+    assert mean_kl(before, after) == pytest.approx(divergence, rel=1e-5)
+    assert mean_kl(after, before) < 0.75 * divergence
+    assert np.isnan(mean_kl([torch.tensor([float("nan")])], [torch.tensor([0.0])]))
 
 
 # ---------------------------------------------------------------------- the formula
