@@ -24,7 +24,7 @@ import yaml
 from genenv_verl.cli.evaluate import read_extra
 
 if TYPE_CHECKING:
-    from genenv_verl.variants.manifest import Manifest
+    from genenv_verl.tasks.manifest import Manifest
     from genenv_verl.variants.plan import AugmentPlan
 
 

@@ -22,6 +22,9 @@ from genenv_verl.curriculum.difficulty import Attempts
 
 _Tally = tuple[float, float]
 
+# Scored attempts, decayed; what is less is forgotten, before floating point takes the rate with it.
+_FORGOTTEN = 1e-200
+
 
 class SuccessHistory:
     """Exponentially decayed successes k and scored attempts n: per seed, per family and over all.
@@ -46,24 +49,24 @@ class SuccessHistory:
 
     def update(self, attempts: Sequence[Attempts]) -> None:
         """Adds one epoch's attempts; unscored ones count nowhere."""
-        self._seeds = {seed: self._decayed(tally) for seed, tally in self._seeds.items()}
-        self._families = {family: self._decayed(tally) for family, tally in self._families.items()}
-        self._overall = self._decayed(self._overall)
+        self._seeds = self._decayed(self._seeds)
+        self._families = self._decayed(self._families)
+        self._overall = self._decayed({"": self._overall}).get("", (0.0, 0.0))
         for entry in attempts:
             self._seeds[entry.seed_id] = _plus(self._seeds.get(entry.seed_id, (0.0, 0.0)), entry)
             self._families[entry.family] = _plus(self._families.get(entry.family, (0.0, 0.0)), entry)
             self._overall = _plus(self._overall, entry)
 
     def seed_success(self, seed_id: str) -> float | None:
-        """The recent success rate at the seed's tasks in [0, 1]; None if nothing was ever scored."""
+        """The recent success rate at the seed's tasks in [0, 1]; None if no scored attempt is remembered."""
         return _rate(self._seeds.get(seed_id, (0.0, 0.0)))
 
     def family_success(self, family: str) -> float | None:
-        """The recent success rate at the family's tasks in [0, 1]; None if nothing was ever scored."""
+        """The recent success rate at the family's tasks in [0, 1]; None if no scored attempt is remembered."""
         return _rate(self._families.get(family, (0.0, 0.0)))
 
     def overall_success(self) -> float | None:
-        """The recent success rate at all tasks in [0, 1]; None if nothing was ever scored."""
+        """The recent success rate at all tasks in [0, 1]; None if no scored attempt is remembered."""
         return _rate(self._overall)
 
     def state_dict(self) -> dict[str, Any]:
@@ -81,8 +84,9 @@ class SuccessHistory:
         k, n = state["overall"]
         self._overall = (k, n)
 
-    def _decayed(self, tally: _Tally) -> _Tally:
-        return self.decay * tally[0], self.decay * tally[1]
+    def _decayed(self, tallies: dict[str, _Tally]) -> dict[str, _Tally]:
+        decayed = {name: (self.decay * k, self.decay * n) for name, (k, n) in tallies.items()}
+        return {name: (k, n) for name, (k, n) in decayed.items() if n >= _FORGOTTEN}
 
 
 def _plus(tally: _Tally, entry: Attempts) -> _Tally:

@@ -139,23 +139,12 @@ def judge_epoch(
     weights = regression_weights([reward_of[position] for position in accepted], lam=lam, kind=weight)
     weight_of = dict(zip(accepted, weights.tolist(), strict=True))
 
-    tasks = [
-        TaskVerdict(
-            task_id=entry.task_id,
-            p_hat=entry.p_hat,
-            group_p_hat=group_of[position].p_hat if position in group_of else None,
-            reward=reward_of.get(position),
-            weight=weight_of.get(position, 0.0),
-            accepted=position in weight_of,
-        )
-        for position, entry in enumerate(attempts)
-    ]
     rewards = list(reward_of.values())
     scored = [entry for entry in attempts if entry.scored]
     return EpochVerdict(
         epoch=epoch,
         alpha=alpha,
-        tasks=tasks,
+        tasks=_task_verdicts(attempts, group_of, reward_of, weight_of),
         groups=len(groups),
         accepted_groups=len(selection.accepted),
         in_band_groups=in_band_groups,
@@ -168,6 +157,26 @@ def judge_epoch(
         zero_variance_share=sum(not entry.has_variance for entry in scored) / len(scored) if scored else 0.0,
         warnings=_warnings(epoch, scored, groups, rewards),
     )
+
+
+def _task_verdicts(
+    attempts: Sequence[Attempts],
+    group_of: Mapping[int, Group],
+    reward_of: Mapping[int, float],
+    weight_of: Mapping[int, float],
+) -> list[TaskVerdict]:
+    """One verdict an entry; groups, rewards and weights are given by the position of those that have one."""
+    return [
+        TaskVerdict(
+            task_id=entry.task_id,
+            p_hat=entry.p_hat,
+            group_p_hat=group_of[position].p_hat if position in group_of else None,
+            reward=reward_of.get(position),
+            weight=weight_of.get(position, 0.0),
+            accepted=position in weight_of,
+        )
+        for position, entry in enumerate(attempts)
+    ]
 
 
 def _without(groups: Sequence[Group], positions: Collection[int]) -> list[Group]:

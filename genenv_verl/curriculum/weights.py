@@ -57,10 +57,3 @@ def regression_weights(rewards: Sequence[float], *, lam: float, kind: Weighting)
     else:
         raise ValueError(f"weight must be 'exp' or 'linear', got {kind!r}")
     return weights / weights.mean()
-
-
-def effective_sample_size(weights: Sequence[float] | np.ndarray) -> float:
-    """(Σ w)² / Σ w² in [1, n]: as how many equally weighted generations the batch counts; 0 without any weight."""
-    weight = np.asarray(weights, dtype=np.float64)
-    total = weight.sum()
-    return float(total**2 / np.square(weight).sum()) if total > 0.0 else 0.0

@@ -69,9 +69,6 @@ class SeenTasks:
     def add(self, fingerprint: str) -> None:
         self._fingerprints.add(fingerprint)
 
-    def discard(self, fingerprint: str) -> None:
-        self._fingerprints.discard(fingerprint)
-
     def __contains__(self, fingerprint: object) -> bool:
         return fingerprint in self._fingerprints
 

@@ -22,7 +22,7 @@ import asyncio
 import logging
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -237,35 +237,27 @@ class EnvironmentPolicy:
             return result
         sampled = self.log_probs(samples)
         reference = self.log_probs(samples, reference=True) if self.has_reference else None
-        generator = torch.Generator().manual_seed(seed)
         losses, nlls, norms = [], [], []
         capped = False
-        for _ in range(self.regression.epochs):
-            order = torch.randperm(len(samples), generator=generator).tolist()
-            for start in range(0, len(order), self.regression.batch_size):
-                rows = order[start : start + self.regression.batch_size]
-                batch = [samples[row] for row in rows]
-                if all(sample.weight == 0.0 for sample in batch):
-                    # not a step without effect: AdamW's moments and weight decay would still move the parameters
-                    continue
-                if result["updates"] and self.regression.max_kl is not None and not capped:
-                    divergence = mean_kl([sampled[row] for row in rows], self.log_probs(batch))
-                    # also when it is NaN
-                    capped = not divergence <= self.regression.max_kl
-                if capped:
-                    result["skipped_by_kl_cap"] += 1
-                    continue
-                metrics = self._optimizer_step(batch, None if reference is None else [reference[row] for row in rows])
-                if not math.isfinite(metrics["grad_norm"]):
-                    # verl's engine leaves such a step out (fsdp/transformer_impl.py, ``optimizer_step``)
-                    result["skipped_non_finite"] += 1
-                    continue
-                tokens = sum(len(sample.response_ids) for sample in batch)
-                losses.append(metrics["loss"])
-                nlls.append(metrics["nll_sum"] / tokens)
-                norms.append(metrics["grad_norm"])
-                result["updates"] += 1
-                result["tokens"] += _tokens(batch)
+        for rows in self._batches_of_rows(samples, seed):
+            batch = [samples[row] for row in rows]
+            if result["updates"] and self.regression.max_kl is not None and not capped:
+                divergence = mean_kl([sampled[row] for row in rows], self.log_probs(batch))
+                # also when it is NaN
+                capped = not divergence <= self.regression.max_kl
+            if capped:
+                result["skipped_by_kl_cap"] += 1
+                continue
+            metrics = self._optimizer_step(batch, None if reference is None else [reference[row] for row in rows])
+            if not math.isfinite(metrics["grad_norm"]):
+                # verl's engine leaves such a step out (fsdp/transformer_impl.py, ``optimizer_step``)
+                result["skipped_non_finite"] += 1
+                continue
+            losses.append(metrics["loss"])
+            nlls.append(metrics["nll_sum"] / sum(len(sample.response_ids) for sample in batch))
+            norms.append(metrics["grad_norm"])
+            result["updates"] += 1
+            result["tokens"] += _tokens(batch)
         updated = self.log_probs(samples)
         result |= {
             "loss": _mean(losses),
@@ -275,6 +267,19 @@ class EnvironmentPolicy:
             "kl_initial": None if reference is None else mean_kl(updated, reference),
         }
         return result
+
+    def _batches_of_rows(self, samples: Sequence[Sample], seed: int) -> Iterator[list[int]]:
+        """Positions in ``samples`` for each optimizer step, in a new random order for each pass.
+
+        A batch without any weight is left out: AdamW's moments and weight decay would still move the parameters.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(self.regression.epochs):
+            order = torch.randperm(len(samples), generator=generator).tolist()
+            for start in range(0, len(order), self.regression.batch_size):
+                rows = order[start : start + self.regression.batch_size]
+                if any(samples[row].weight != 0.0 for row in rows):
+                    yield rows
 
     def log_probs(self, samples: Sequence[Sample], reference: bool = False) -> list[torch.Tensor]:
         """Log-probabilities of response tokens, one tensor a sample, under the policy or the initial environment."""

@@ -46,6 +46,7 @@ from genenv_verl.config.settings import read_settings
 from genenv_verl.curriculum.epochs import epoch_of_step
 from genenv_verl.curriculum.ledger import Ledger
 from genenv_verl.curriculum.verdicts import EpochVerdict
+from genenv_verl.tasks.manifest import manifest_of
 from genenv_verl.tasks.novelty import SeenTasks
 from genenv_verl.tasks.prompts import TokenBudget
 from genenv_verl.tasks.validity import ValidityFilter
@@ -63,7 +64,6 @@ from genenv_verl.trainer.seed_rows import read_seed_rows
 from genenv_verl.trainer.unscored import neutral_scores
 from genenv_verl.trainer.validation_record import record_validation
 from genenv_verl.trainer.watchdog import Watchdog
-from genenv_verl.variants.manifest import manifest_of
 
 logger = logging.getLogger(__name__)
 

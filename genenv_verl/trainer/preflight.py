@@ -30,6 +30,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from genenv_verl.config.environment import environment_config
 from genenv_verl.config.settings import Settings, SettingsError, read_settings
+from genenv_verl.tasks.manifest import ManifestError, manifest_of
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
 from genenv_verl.tasks.records import TaskFileError, read_tasks
 from genenv_verl.tasks.sandbox.backends import open_backend
@@ -40,7 +41,6 @@ from genenv_verl.trainer.co_evolution import steps_per_epoch
 from genenv_verl.trainer.evaluation_files import read_evaluation_tasks
 from genenv_verl.trainer.run_directory import RunInUse, lock_run
 from genenv_verl.trainer.versions import record_versions
-from genenv_verl.variants.manifest import ManifestError, manifest_of
 
 VERL_VERSION = "0.9.1"
 # the plug-in touches internals of these: other versions are refused, not tried
@@ -142,22 +142,23 @@ def _check_model(key: str, path: str | None) -> None:
 def _check_agent(config: DictConfig) -> None:
     _check_model("actor_rollout_ref.model.path", OmegaConf.select(config, "actor_rollout_ref.model.path"))
     for key in ("data.train_files", "data.val_files"):
-        files = OmegaConf.select(config, key)
-        for file in [files] if isinstance(files, str) else list(files or []):
+        for file in _files(config, key):
             if not Path(os.path.expanduser(file)).is_file() and "://" not in file:
                 raise PreflightError(f"{key} = {file!r}: no such file")
 
 
-def _train_files(config: DictConfig) -> list[str]:
-    files = OmegaConf.select(config, "data.train_files")
+def _files(config: DictConfig, key: str) -> list[str]:
+    """The files that a key of verl names: one, several or none."""
+    files = OmegaConf.select(config, key)
     return [files] if isinstance(files, str) else list(files or [])
 
 
 def _check_fixed_set(config: DictConfig, settings: Settings) -> None:
     """``static`` and ``offline`` are names for data that ``genenv-verl augment`` wrote: other data is ``grpo``."""
-    if not _train_files(config):
+    files = _files(config, "data.train_files")
+    if not files:
         raise PreflightError(f"data.train_files is empty: genenv.variant = {settings.variant!r} trains on nothing else")
-    for file in _train_files(config):
+    for file in files:
         try:
             manifest_of(Path(file).expanduser(), settings.variant)
         except ManifestError as error:

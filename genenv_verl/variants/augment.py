@@ -35,6 +35,7 @@ from genenv_verl.evaluation.http import RequestFailed
 from genenv_verl.evaluation.plan import PlanError
 from genenv_verl.evaluation.subject import Subject, find_subject, open_model
 from genenv_verl.tasks.generation import Rejection, count_rejections
+from genenv_verl.tasks.manifest import MANIFEST_FILE, TRAIN_FILE, Manifest, TokenCost, sha256_of
 from genenv_verl.tasks.near_duplicates import NoveltyIndex
 from genenv_verl.tasks.novelty import SeenTasks, fingerprint
 from genenv_verl.tasks.prompts import AgentPrompt, TokenBudget
@@ -45,7 +46,6 @@ from genenv_verl.tasks.writing import read_valid_task
 from genenv_verl.trainer.run_directory import write_atomically
 from genenv_verl.trainer.run_validity import AgentTokens, run_validity
 from genenv_verl.variants.agent_limits import estimated_tokens, tokens_of
-from genenv_verl.variants.manifest import MANIFEST_FILE, TRAIN_FILE, Manifest, TokenCost, sha256_of
 from genenv_verl.variants.plan import AugmentPlan, read_seeds, writer_plan
 from genenv_verl.variants.requests import VariationRequest, variation_requests
 from genenv_verl.variants.sizes import target_rows

@@ -57,6 +57,16 @@ def test_an_absent_seed_keeps_its_rate_and_loses_weight():
     assert history.seed_success("a") == pytest.approx((1 / 16 + 4) / (4 / 16 + 4))
 
 
+def test_a_seed_of_long_ago_is_unknown_and_never_hard():
+    """One success in eight, halved a thousand times: the successes would become 0 before the attempts do."""
+    history = SuccessHistory(0.5)
+    history.update([attempts("a", 1, 8)])
+    for _ in range(1200):
+        assert history.seed_success("a") in (0.125, None)
+        history.update([attempts("b", 1, 2)])
+    assert history.seed_success("a") is None and history.seed_success("b") == 0.5
+
+
 @pytest.mark.parametrize(("decay", "expected"), [(0.0, 1.0), (1.0, 0.5)])
 def test_decay_at_its_ends(decay, expected):
     history = SuccessHistory(decay)

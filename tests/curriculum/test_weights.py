@@ -13,10 +13,9 @@
 # limitations under the License.
 import math
 
-import numpy as np
 import pytest
 
-from genenv_verl.curriculum.weights import effective_sample_size, regression_weights
+from genenv_verl.curriculum.weights import regression_weights
 
 
 def test_exp_weights_have_mean_one_and_the_ratio_of_the_paper():
@@ -51,11 +50,3 @@ def test_an_empty_batch_has_no_weights(kind):
 def test_bad_arguments_are_named(rewards, lam, kind, message):
     with pytest.raises(ValueError, match=message):
         regression_weights(rewards, lam=lam, kind=kind)
-
-
-def test_effective_sample_size():
-    assert effective_sample_size(np.ones(8)) == pytest.approx(8.0)
-    assert effective_sample_size([4.0, 0.0, 0.0, 0.0]) == pytest.approx(1.0)
-    assert effective_sample_size([1.5, 0.5]) == pytest.approx(4 / 2.5)
-    assert effective_sample_size([0.0, 0.0]) == 0.0
-    assert effective_sample_size([]) == 0.0

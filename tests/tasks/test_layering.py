@@ -13,8 +13,15 @@
 # limitations under the License.
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import genenv_verl
 
 PLAIN_LAYERS = ["tasks", "rewards", "curriculum", "pools", "benchmarks", "evaluation"]
 
@@ -38,3 +45,24 @@ def test_plain_layers_import_neither_torch_nor_ray_nor_verl():
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
+
+
+# From the bottom to the top, as docs/design.md has it.
+LAYERS = ["tasks", "benchmarks", "rewards", "config", "curriculum", "pools", "evaluation", "trainer", "variants"]
+LAYERS += ["report", "cli"]
+
+
+def imported_layers(module: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        yield from (name.split(".")[1] for name in names if name.startswith("genenv_verl."))
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_only_what_stands_below_it(layer):
+    below = {*LAYERS[: LAYERS.index(layer) + 1]}
+    modules = sorted((Path(genenv_verl.__file__).parent / layer).rglob("*.py"))
+    assert modules
+    upward = {str(module): names for module in modules if (names := {*imported_layers(module)} - below)}
+    assert upward == {}

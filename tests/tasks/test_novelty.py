@@ -59,13 +59,6 @@ def test_another_goal_gold_or_reference_is_new():
     assert len({fingerprint(variant) for variant in variants}) == len(variants)
 
 
-def test_seen_tasks_can_be_forgotten():
-    seen = SeenTasks(["a", "b"])
-    seen.discard("a")
-    seen.discard("never there")
-    assert "a" not in seen and "b" in seen
-
-
 def test_a_long_run_of_combining_marks_costs_little():
     hostile = task("a" + "\N{COMBINING ACUTE ACCENT}" * 30_000 + "\N{COMBINING GRAVE ACCENT BELOW}" * 30_000)
     start = time.process_time()

