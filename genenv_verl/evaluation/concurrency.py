@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -23,17 +24,25 @@ T = TypeVar("T")
 
 
 async def for_each(items: Sequence[T], work: Callable[[T], Awaitable[None]], concurrency: int) -> None:
-    """Does the work on every item, at most ``concurrency`` at a time. The first exception ends all."""
-    waiting = iter(items)
+    """Does the work on every item, at most ``concurrency`` at a time. The first exception ends all.
+
+    So does a cancellation: no further item is begun. Before Python 3.12 ``asyncio.wait_for`` can lose the cancellation
+    of a task whose answer has just come; such a task must not go on with all that is left.
+    """
+    waiting = deque(items)
 
     async def worker() -> None:
-        for item in waiting:
-            await work(item)
+        while waiting:
+            await work(waiting.popleft())
 
     workers = [asyncio.create_task(worker()) for _ in range(min(concurrency, len(items)))]
     try:
-        await asyncio.gather(*workers)
+        if workers:
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                task.result()
     finally:
+        waiting.clear()
         for task in workers:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)

@@ -23,6 +23,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -119,7 +120,7 @@ class JsonClient:
         backoff: Backoff = Backoff(),  # noqa: B008  (frozen)
     ):
         self.base_url = base_url
-        self._secret = secret if secret and len(secret) >= 8 else None
+        self._secret = spellings(secret) if secret and len(secret) >= 8 else None
         self._timeout_s = timeout_s
         self._backoff = backoff
         self._resume_at = 0.0
@@ -226,7 +227,12 @@ class JsonClient:
         raise RequestFailed(f"http_{status}", f"HTTP {status}: {text}")
 
     def _clean(self, text: str) -> str:
-        return text.replace(self._secret, "[key]") if self._secret else text
+        return self._secret.sub("[key]", text) if self._secret else text
+
+
+def spellings(key: str) -> re.Pattern[str]:
+    """Matches a key as it is and as JSON may spell it (``a\\/b``, ``\\u0061/b``), in a string or a string's string."""
+    return re.compile("".join(rf"(?:\\{{0,8}}{re.escape(sign)}|\\{{1,8}}u(?i:{ord(sign):04x}))" for sign in key))
 
 
 def _one_line(text: str) -> str:

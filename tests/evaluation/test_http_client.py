@@ -32,6 +32,7 @@ from genenv_verl.evaluation.http import (
     RequestFailed,
     check_url,
     key_from_environment,
+    spellings,
 )
 from genenv_verl.tasks.schema import Message
 
@@ -248,6 +249,22 @@ def test_the_key_is_sent_and_never_seen_again(serve):
     assert server.posts[0][2]["Authorization"] == f"Bearer {key}"
     assert key not in str(failure) and "bad key [key]" in str(failure)
     assert answer.content == "Your key is [key]." and key not in json.dumps(answer.as_record())
+
+
+@pytest.mark.parametrize(
+    "escaped", [r"sk-a\/b\"c+d=0123", r"\u0073k-a/b\u0022c\u002Bd=0123", r"sk-a\\\/b\\\"c\\u002bd=0123"]
+)
+def test_a_key_that_comes_back_in_json_escapes_is_not_seen_again_either(serve, escaped):
+    key = 'sk-a/b"c+d=0123'
+    body = serve.completion("HERE").body.replace(b"HERE", escaped.encode())
+    answer = ask_once(serve(lambda *_: serve.Reply(body)).url, secret=key)
+    assert answer.content == "[key]"
+
+
+def test_a_server_of_backslashes_does_not_keep_the_search_for_the_key_busy():
+    started = time.monotonic()
+    assert not spellings("sk-a/b+c=0123").search("\\" * MAX_BODY_BYTES)
+    assert time.monotonic() - started < 20.0
 
 
 def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(monkeypatch):

@@ -221,6 +221,17 @@ def test_no_acceptance_and_no_update_name_the_fallback(tmp_path):
     assert finding.remedies[0].key == "genenv.min_accepted"
 
 
+def test_nothing_accepted_is_found_where_no_update_is_recorded_either(tmp_path):
+    lines, config = planted_by_hand()["environment_not_moving"]
+    assert list(found(write(tmp_path, plant(lines, "env_update", None), config))) == ["environment_not_moving"]
+
+
+def test_a_run_that_trains_no_environment_is_not_told_what_trained_it(tmp_path):
+    lines, _ = planted_by_hand()["only_the_fallback_trains"]
+    lines = plant(plant(lines, "variant", "random"), "env_update", None)
+    assert "only_the_fallback_trains" not in found(write(tmp_path, lines, configured(variant="random")))
+
+
 def test_without_a_reference_model_the_steps_tell_that_nothing_moves(tmp_path):
     lines = plant(plant(healthy(), "env_update.kl_initial", None), "env_update.kl_step", 1e-8)
     assert list(found(write(tmp_path, lines))) == ["environment_not_moving"]

@@ -115,3 +115,11 @@ def test_a_folder_without_a_run_is_named_with_what_to_give(tmp_path):
     assert CliRunner().invoke(app, given).exit_code == 2
     with pytest.raises(NoRun, match="no run in it"):
         ReportBuilder([tmp_path / "nothing"], tmp_path / "out")
+
+
+def test_the_page_says_that_versions_are_missing_only_where_they_are(make_run, lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogue, "RUN_CHARTS", ())
+    run, missing = make_run(epochs=[lines.epoch(0)]), "has not recorded the version of verl"
+    assert missing in ReportBuilder([run], tmp_path / "out").build().read_text()
+    (run / "versions.json").write_text('{"verl": "0.9.1"}')
+    assert missing not in ReportBuilder([run], tmp_path / "out").build().read_text()

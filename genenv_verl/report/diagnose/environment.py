@@ -21,7 +21,7 @@ from genenv_verl.curriculum.environment_reward import environment_reward
 from genenv_verl.curriculum.theory import acceptance_probability
 from genenv_verl.report.diagnose.facts import Facts, attempted_tasks
 from genenv_verl.report.diagnose.finding import Finding, Remedy, rule
-from genenv_verl.report.diagnose.trends import MIN_TREND, recent_mean
+from genenv_verl.report.diagnose.trends import MIN_TREND, WINDOW, recent_mean
 from genenv_verl.report.diagnose.written_tasks import frequent_reasons, validity_remedies
 from genenv_verl.report.fields import number
 
@@ -45,13 +45,12 @@ SEED_GROUPS = Remedy("genenv.granularity", "seed: p̂ over all variations of a s
 @rule("environment_not_moving")
 def environment_not_moving(facts: Facts) -> Finding | None:
     """No update at all, or updates that leave the environment where it began."""
-    lines = [line for line in facts.epochs if isinstance(line.get("env_update"), dict)]
-    if not facts.trains_environment or len(lines) < MIN_EPOCHS:
+    if not facts.trains_environment:
         return None
-    updates, accepted = facts.series("env_update.updates"), facts.series("accepted_groups")
-    last = len(facts.recent)
-    if (updates and not any(updates[-last:])) or (accepted and not any(accepted[-last:])):
+    updates = facts.series("env_update.updates")
+    if _none_lately(updates) or _none_lately(facts.series("accepted_groups")):
         return _no_updates(facts)
+    lines = [line for line in facts.epochs if isinstance(line.get("env_update"), dict)]
     if len(lines) < MIN_TREND:
         return None
     field, moved = "env_update.kl_initial", facts.series("env_update.kl_initial")[-1:]
@@ -71,6 +70,11 @@ def environment_not_moving(facts: Facts) -> Finding | None:
             Remedy("genenv.steps_per_epoch", "lower it: more updates for the same agent steps"),
         ),
     )
+
+
+def _none_lately(numbers: list[float]) -> bool:
+    """Whether the last of the numbers, enough of them, are all 0."""
+    return len(numbers) >= MIN_EPOCHS and not any(numbers[-WINDOW:])
 
 
 def _no_updates(facts: Facts) -> Finding:
@@ -212,8 +216,9 @@ def only_the_fallback_trains(facts: Facts) -> Finding | None:
     """The band has accepted nothing for epochs; what trains the environment are the groups nearest to it."""
     accepted = sum(number(line, "accepted_groups") or 0.0 for line in facts.recent)
     groups = sum(number(line, "groups") or 0.0 for line in facts.recent)
-    rates = facts.series("acceptance_rate")
-    if facts.filter != "band" or len(rates) < MIN_EPOCHS or any(rates[-len(facts.recent) :]) or not accepted:
+    if not facts.trains_environment or facts.filter != "band":
+        return None
+    if not _none_lately(facts.series("acceptance_rate")) or not accepted:
         return None
     success = recent_mean(facts.series("success_rate"))
     return Finding(
