@@ -85,7 +85,7 @@ class Bfcl(Benchmark):
     def __init__(self, history: str = "gold", state: str = "none"):
         for option, value in (("history", history), ("state", state)):
             if value not in SHOWN:
-                raise ValueError(f"bfcl: the option {option} is {value!r}, which is none of {', '.join(SHOWN)}")
+                raise ValueError(f"bfcl: the option {option} is {value!r}, allowed are {', '.join(SHOWN)}")
         self.history, self.state = history, state
 
     def load(self, source: Path | None) -> list[Record]:

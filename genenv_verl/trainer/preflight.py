@@ -35,6 +35,7 @@ from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateEr
 from genenv_verl.tasks.records import TaskFileError, read_tasks
 from genenv_verl.tasks.sandbox.backends import open_backend
 from genenv_verl.tasks.sandbox.base import Unavailable
+from genenv_verl.tasks.schema import Task
 from genenv_verl.tasks.validity import load_rules
 from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tracked_step
 from genenv_verl.trainer.co_evolution import steps_per_epoch
@@ -65,7 +66,7 @@ class Preflight(Callback):
                 record_versions(root)
         except RunInUse as error:
             raise SystemExit(f"genenv: trainer.default_local_dir: {error}") from None
-        except (PreflightError, SettingsError, TaskFileError, TemplateError, OmegaConfBaseException) as error:
+        except (PreflightError, SettingsError, TaskFileError, OmegaConfBaseException) as error:
             faults = str(error).strip().replace("\n", "\n  ")
             raise SystemExit(f"genenv: this run cannot start\n  {faults}") from None
         if notice:
@@ -80,7 +81,7 @@ def check_run(config: DictConfig) -> str | None:
         A sentence if there is nothing to do because the run is complete, else ``None``.
 
     Raises:
-        PreflightError, SettingsError, TaskFileError, TemplateError: the first group of faults found.
+        PreflightError, SettingsError, TaskFileError: the first group of faults found.
     """
     check_versions()
     settings = read_settings(OmegaConf.to_container(config.genenv, resolve=True))
@@ -90,13 +91,20 @@ def check_run(config: DictConfig) -> str | None:
     if not settings.has_environment:
         return None
     _check_model("genenv.environment.model.path", environment_config(config).actor_rollout_ref.model.path)
-    EnvironmentPrompt(settings.environment_template)
-    AgentPrompt(settings.agent_template)
+    _check_templates(settings)
     _check_rules(settings)
     n_seeds = _check_seeds(settings)
     read_evaluation_tasks(settings, OmegaConf.select(config, "data.val_files"))
     _check_counts(config, settings)
     return _notice_of_complete_run(config, settings, n_seeds)
+
+
+def _check_templates(settings: Settings) -> None:
+    for key, prompt in (("environment_template", EnvironmentPrompt), ("agent_template", AgentPrompt)):
+        try:
+            prompt(getattr(settings, key))
+        except TemplateError as error:
+            raise PreflightError(f"genenv.{key}: {error}") from None
 
 
 def _check_rules(settings: Settings) -> None:
@@ -171,7 +179,7 @@ def _check_seeds(settings: Settings) -> int:
     for file in settings.seed_files:
         if not Path(file).expanduser().is_file():
             raise PreflightError(f"genenv.seeds = {file!r}: no such file")
-        for task in read_tasks(Path(file).expanduser()):
+        for task in _seed_tasks(file):
             # the names of generated tasks are made of the seed's: a second seed of that name would end the run later
             if task.task_id in file_of:
                 both = f"{file_of[task.task_id]} and {file}"
@@ -183,6 +191,13 @@ def _check_seeds(settings: Settings) -> int:
     if has_checkers:
         _check_sandbox(settings)
     return len(file_of)
+
+
+def _seed_tasks(file: str) -> list[Task]:
+    try:
+        return read_tasks(Path(file).expanduser())
+    except TaskFileError as error:
+        raise PreflightError(f"genenv.seeds: {error}") from None
 
 
 def _check_sandbox(settings: Settings) -> None:
@@ -199,6 +214,8 @@ def _check_counts(config: DictConfig, settings: Settings) -> None:
         raise PreflightError(
             f"actor_rollout_ref.rollout.n = {n}: p̂ and GRPO need at least 2 attempts at each task (the paper's code: 8)"
         )
+    if config.data.train_batch_size < 1:
+        raise PreflightError(f"data.train_batch_size = {config.data.train_batch_size}: a step needs at least 1 task")
     if config.trainer.v1.trainer_mode != "genenv":
         raise PreflightError(
             f"trainer.v1.trainer_mode = {config.trainer.v1.trainer_mode!r}: the genenv block works with 'genenv' only"

@@ -34,8 +34,6 @@ from omegaconf import OmegaConf
 import genenv_verl.plugin  # noqa: F401  lets Hydra find the configs
 from genenv_verl.config.settings import SettingsError
 from genenv_verl.tasks.manifest import sha256_of
-from genenv_verl.tasks.prompts import TemplateError
-from genenv_verl.tasks.records import TaskFileError
 from genenv_verl.trainer import preflight
 from genenv_verl.trainer.checkpointing import STATE_FILE, TRACKER, checkpoint_folder
 from genenv_verl.trainer.preflight import Preflight, PreflightError, check_run, check_versions
@@ -145,6 +143,7 @@ def test_a_fixed_set_must_be_the_one_that_augment_wrote(config, tmp_path, varian
         ("actor_rollout_ref.model.path", "./no/model", PreflightError, ["= './no/model'", "config.json"]),
         ("actor_rollout_ref.model.path", None, PreflightError, ["is not set"]),
         ("actor_rollout_ref.rollout.n", 1, PreflightError, ["= 1", "at least 2"]),
+        ("data.train_batch_size", 0, PreflightError, ["= 0", "at least 1"]),
         ("data.val_files", "/no/val.parquet", PreflightError, ["= '/no/val.parquet'", "no such file"]),
         ("genenv.seeds", "/no/seeds.jsonl", PreflightError, ["= '/no/seeds.jsonl'", "no such file"]),
         ("genenv.seeds", [], PreflightError, ["= []", "no seed task"]),
@@ -165,7 +164,7 @@ def test_a_fault_names_key_and_value(config, key, value, error, words):
 
 @pytest.mark.parametrize("key", ["genenv.environment_template", "genenv.agent_template"])
 def test_a_missing_template_is_named(config, key):
-    with pytest.raises(TemplateError, match=r"/no/such\.jinja"):
+    with pytest.raises(PreflightError, match=rf"^{key}: /no/such\.jinja"):
         check_run(with_value(config, key, "/no/such.jinja"))
 
 
@@ -191,10 +190,11 @@ def test_open_ended_blocks_of_verl_take_any_key(config):
 def test_broken_rows_are_named_with_their_numbers(config, tmp_path):
     records = [seed("a"), seed("b", gold_action=None), seed("c"), seed("d", context={"goal": ""})]
     config.genenv.seeds = write_seeds(tmp_path / "broken.jsonl", records)
-    with pytest.raises(TaskFileError) as caught:
+    with pytest.raises(PreflightError) as caught:
         check_run(config)
     message = str(caught.value)
-    assert "broken.jsonl" in message and "row 2:" in message and "row 4:" in message
+    assert message.startswith("genenv.seeds: ") and "broken.jsonl" in message
+    assert "row 2:" in message and "row 4:" in message
     assert "row 1:" not in message and "row 3:" not in message
 
 
