@@ -161,7 +161,7 @@ def test_the_keyboard_moves_reads_and_returns(open_report, make_run, lines, task
 def test_hostile_texts_stay_texts(open_report, make_run, lines):
     task = lines.task(0, text=lines.hostile, task_id=lines.hostile, seed_id="__proto__")
     task["task"]["context"] = {"goal": lines.hostile, "system": lines.hostile, "tools": [lines.hostile]}
-    task["attempts"][0]["response"] = lines.hostile + "\u202e\u0000\ud800"
+    task["attempts"][0]["response"] = lines.hostile + "\u202e\u0000\ud800 \u00ad \U000e0041 \U0001f9d1\u200d\U0001f680"
     task["trust"] = {"flags": [lines.hostile], "consensus": lines.hostile}
     other = lines.rejected(1, lines.hostile, lines.hostile) | {"seed_id": "constructor"}
     run = make_run(epochs=[lines.epoch(0, variant=lines.hostile, warnings=[lines.hostile])], tasks={0: [task, other]})
@@ -169,15 +169,28 @@ def test_hostile_texts_stay_texts(open_report, make_run, lines):
     for row in (0, 1):
         page.js(f"document.getElementById('row-{row}').click()")
         assert lines.hostile in page.detail
-    assert "\\u202e" in page.js(
-        "document.getElementById('row-0').click(); return document.getElementById('detail').textContent"
-    )
+    shown = page.js("document.getElementById('row-0').click(); return document.getElementById('detail').textContent")
+    assert "\\u202e\\u0000\ufffd \\u00ad \\u{e0041} \U0001f9d1\u200d\U0001f680" in shown
     assert page.js("return window.hacked") is None
     assert page.js("return document.querySelectorAll('img, #detail script, #rows script').length") == 0
     assert page.errors() == []
     # the page's policy holds even against a script that somehow came in
     page.js("document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.hacked = 3'}))")
     assert page.js("return window.hacked") is None
+
+
+def test_long_names_stay_in_their_place_and_columns_stand_over_their_values(open_report, make_run, lines):
+    long = "n" * 280
+    task = lines.task(0, seed_id=long, task_id=long)
+    rejected = lines.rejected(1, long, long) | {"seed_id": long}
+    page = open_report(make_run(epochs=[lines.epoch(0)], tasks={0: [task, rejected, *map(lines.task, range(2, 90))]}))
+    for row in (0, 1):
+        page.js(f"document.getElementById('row-{row}').click()")
+        assert page.js("""
+          return [document.getElementById('detail'), ...document.querySelectorAll('#detail h4, #detail p')]
+            .every((its) => its.scrollWidth <= its.clientWidth);""")
+    lefts = "return [...document.querySelectorAll(arguments[0])].map((e) => Math.round(e.getBoundingClientRect().left))"
+    assert page.js(lefts, "#columns > *") == page.js(lefts, "#row-0 > *")
 
 
 def test_five_thousand_tasks_stay_smooth(open_report, make_run, lines):

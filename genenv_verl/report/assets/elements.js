@@ -3,9 +3,11 @@
 const data = JSON.parse(document.getElementById("report-data").textContent);
 const byId = (id) => document.getElementById(id);
 
-// Control and direction marks would hide or reorder what a model wrote: they are shown as escapes.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-const visible = (text) => String(text).replace(HIDDEN, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+// Control, direction and invisible marks would hide or reorder what a model wrote: they are shown as escapes. Joiners, which
+// scripts and emoji need, are not.
+const HIDDEN = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const escaped = (c) => c.length > 1 ? `\\u{${c.codePointAt(0).toString(16)}}` : "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0");
+const visible = (text) => String(text).replace(HIDDEN, escaped);
 
 function element(tag, className, ...children) {
   const made = document.createElement(tag);
