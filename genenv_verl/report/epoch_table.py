@@ -15,11 +15,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
+from rich.text import Text
+
+from genenv_verl.report.fields import clipped, counts, field, number
+from genenv_verl.report.json_lines import read_json_lines
+from genenv_verl.report.task_text import printable
 
 COLUMNS = (
     "epoch", "p̂", "valid", "unique", "in band", "trained on", "KL step", "KL init", "resp. tokens", "D_train",
@@ -38,38 +42,46 @@ def read_epochs(run: Path) -> list[dict[str, Any]]:
     """
     for folder in (run / "genenv", run):
         if (folder / "epochs.jsonl").is_file():
-            lines = (folder / "epochs.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-            # a last line without its end is still being written
-            return [json.loads(line) for line in lines if line.endswith("\n")]
+            # a damaged line, or a last one that is still being written, is none
+            return [line for line in read_json_lines(folder / "epochs.jsonl") if line is not None]
     raise FileNotFoundError(f"{run}: no genenv/epochs.jsonl in it; give a run's trainer.default_local_dir")
 
 
 def epoch_table(title: str, epochs: list[dict[str, Any]]) -> Table:
-    """One row an epoch. ``in band`` is the share of groups within k_min of α, ``KL`` is in nats per token."""
-    table = Table(title=title, caption=epochs[-1]["variant"] if epochs else "no epoch has finished")
+    """One row an epoch. ``in band`` is the share of groups within k_min of α, ``KL`` is in nats per token.
+
+    A field that is missing or no number shows as ``-``: runs without an environment have no curriculum to tell of, and
+    files may be damaged.
+    """
+    variant = printable(clipped(field(epochs[-1], "variant"), 60)) if epochs else ""
+    table = Table(title=Text(title), caption=Text(f"variant {variant}" if epochs else "no epoch has finished"))
     for name in COLUMNS:
         table.add_column(name, justify="right")
     for line in epochs:
-        # runs without an environment have no curriculum to tell of
-        update, tokens = line.get("env_update") or {}, line["tokens"]
-        has_groups = line.get("groups") is not None
-        table.add_row(
-            str(line["epoch"]),
-            _number(line.get("success_rate"), 2),
-            _number(line.get("valid_fraction"), 2),
-            _number(line.get("unique_fraction"), 2),
-            f"{_number(line['acceptance_rate'], 2)} of {line['groups']}" if has_groups else "-",
-            f"{line['accepted_groups']} groups" if has_groups else "-",
-            _number(update.get("kl_step"), 4),
-            _number(update.get("kl_initial"), 4),
-            _number(line.get("response_tokens_mean"), 0),
-            str(line.get("d_train_size", "-")),
-            str(tokens["env_generate"] + tokens["env_train"]),
-            str(tokens["agent_generate"] + tokens["agent_train"]),
-            _number(line["seconds"]["total"], 0),
-        )
+        table.add_row(*_cells(line))
     return table
 
 
-def _number(value: float | None, digits: int) -> str:
+def _cells(line: dict[str, Any]) -> list[str]:
+    tokens = counts(line, "tokens")
+    has_groups = number(line, "groups") is not None
+    return [
+        _number(line, "epoch", 0),
+        _number(line, "success_rate", 2),
+        _number(line, "valid_fraction", 2),
+        _number(line, "unique_fraction", 2),
+        f"{_number(line, 'acceptance_rate', 2)} of {_number(line, 'groups', 0)}" if has_groups else "-",
+        f"{_number(line, 'accepted_groups', 0)} groups" if has_groups else "-",
+        _number(line, "env_update.kl_step", 4),
+        _number(line, "env_update.kl_initial", 4),
+        _number(line, "response_tokens_mean", 0),
+        _number(line, "d_train_size", 0),
+        f"{tokens.get('env_generate', 0) + tokens.get('env_train', 0):.0f}",
+        f"{tokens.get('agent_generate', 0) + tokens.get('agent_train', 0):.0f}",
+        _number(line, "seconds.total", 0),
+    ]
+
+
+def _number(line: dict[str, Any], path: str, digits: int) -> str:
+    value = number(line, path)
     return "-" if value is None else f"{value:.{digits}f}"

@@ -90,3 +90,22 @@ def test_check_seeds_counts_tasks_and_names_a_broken_row(tmp_path):
     good.write_text(json.dumps(task) + "\n{broken\n")
     result = CliRunner().invoke(app, ["check-seeds", str(good)])
     assert result.exit_code != 0
+
+
+def test_epochs_of_a_damaged_file_has_dashes(tmp_path):
+    (tmp_path / "genenv").mkdir()
+    damaged = {
+        **LINE,
+        "success_rate": "half",
+        "tokens": None,
+        "seconds": [],
+        "env_update": 3,
+        "variant": "[/x]\x1b[2J",
+    }
+    lines = [json.dumps(damaged), '{"epoch": 1, "succ', "[]", json.dumps({"epoch": 2})]
+    (tmp_path / "genenv" / "epochs.jsonl").write_text("\n".join(lines))
+    result = CliRunner().invoke(app, ["epochs", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "half" not in result.output and "\x1b[2J" not in result.output
+    rows = [line.split("│")[1].strip() for line in result.output.splitlines() if line.startswith("│")]
+    assert rows == ["0", "2"]
