@@ -51,6 +51,7 @@ Reply = Callable[[dict[str, Any], bytes], bytes]
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PROBE_SECONDS = 60.0
+_STACK_BYTES = 8 << 20  # Of a thread. The usual one: a user's own limit may be larger than all memory of a call.
 _INTERPRETER_BYTES = 32 << 20  # A thread's stack, and room for the interpreter itself.
 
 
@@ -59,6 +60,7 @@ def main(descriptor: int) -> None:
     channel = _socket.socket(fileno=fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, REPORT + 1))
     os.close(descriptor)
     os.dup2(0, REPORT)  # Taken, so that nothing else gets this number before a child does.
+    _thread.stack_size(_STACK_BYTES)
     setup = json.loads(read_frame(channel) or b"{}")
     sys.path[:] = setup["python_path"]
     try:

@@ -128,6 +128,9 @@ def check(response):
 def test_d05_an_exception_is_no_verdict(patient):
     found = outcome(patient, "def check(response):\n    raise ValueError('x')", "")
     assert found == Outcome(None, "exception", "ValueError")
+    # A search that finds nothing: the iterator's end must not be taken for the thread's.
+    found = outcome(patient, "def check(response):\n    return next(word == 'x' for word in response.split())", "")
+    assert found == Outcome(None, "exception", "RuntimeError")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from pathlib import Path
 import pytest
 
 from genenv_verl.tasks.sandbox import jail as jail_module
+from genenv_verl.tasks.sandbox.isolation import empty_directory
 from genenv_verl.tasks.sandbox.jail import Jail, JailUnavailable, Limits, NoReply
 
 PROGRAM = """
@@ -224,3 +226,35 @@ def test_machine_without_isolation_is_refused(folder, monkeypatch):
     monkeypatch.setattr(jail_module, "_BOOT", "import sys")
     with pytest.raises(JailUnavailable, match=r"(?s)namespaces: .*landlock: .*max_user_namespaces"):
         Jail("program_of_the_jail_test")
+
+
+def test_a_large_limit_on_stacks_takes_no_memory_from_a_call(jail, folder):
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    if hard != resource.RLIM_INFINITY:
+        pytest.skip("this user's stacks cannot be that large")
+    resource.setrlimit(resource.RLIMIT_STACK, (4 << 30, hard))
+    try:
+        with Jail("program_of_the_jail_test", modes=[jail.mode]) as other:
+            assert other.call({"text": "x"}, 20)["echo"] == "x"
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+
+
+def test_empty_directory_reads_each_directory_once(tmp_path, monkeypatch):
+    """A crowded folder must not cost the next call more than its files: reading it once a file is quadratic."""
+    read = []
+    list_names = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda *path: read.append(path) or list_names(*path))
+    monkeypatch.setattr(os, "scandir", None)
+    monkeypatch.chdir(tmp_path)
+    for number in range(100):
+        os.mkdir(f"{number}", 0)
+        Path(f"{number}.txt").touch()
+        os.symlink("/", f"{number}.link")
+    for _ in range(100):
+        os.mkdir("d")
+        os.chdir("d")
+    os.chdir(tmp_path)
+    empty_directory()
+    assert list_names(tmp_path) == []
+    assert len(read) == 1 + 100 + 100
