@@ -216,7 +216,7 @@ def score_calls(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Jud
     if parsed.status == "no_call":
         if target.gold:
             return Judgement(0.0, "no_call")
-        if not parsed.text:
+        if not any(map(str.isalnum, parsed.text)):
             return Judgement(0.0, "empty_answer")
         trick = gaming_reason(answer=parsed.text, reference=None, goal=target.goal, tools=target.tools)
         return Judgement(0.0, trick) if trick else Judgement(1.0)

@@ -104,10 +104,12 @@ def _parts(separator: re.Pattern[str], text: str) -> list[str]:
 
 def _names_all(parts: list[str], wanted: list[str]) -> bool:
     """Whether each wanted answer is one of the parts, up to a few words around it ("it could be Oslo")."""
-    return all(
-        any(f" {answer} " in f" {part} " and len(part.split()) <= len(answer.split()) + 3 for part in parts)
-        for answer in wanted
-    )
+    padded = [(f" {part} ", len(part.split())) for part in parts]
+    for answer in wanted:
+        inner, most = f" {answer} ", len(answer.split()) + 3
+        if not any(words <= most and inner in part for part, words in padded):
+            return False
+    return True
 
 
 _WORD = re.compile(r"\w+")

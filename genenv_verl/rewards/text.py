@@ -32,11 +32,17 @@ MAX_CHARACTERS = 16_384
 """Longer texts are only compared for identity: edit distance, and Unicode normalisation of a long run of combining
 marks, take quadratic time."""
 
-_MINUS_SIGNS = str.maketrans({"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{NON-BREAKING HYPHEN}": "-"})
+_ASCII_SIGNS = str.maketrans(
+    {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{NON-BREAKING HYPHEN}": "-", "\N{FRACTION SLASH}": "/"}
+)
+# NFKC would make digits of these, and so another number: 10² is not 102, and 1½ not 11/2.
+_POWER = re.compile(r"(?<=[0-9])(?=[¹²³⁰⁴-⁹⁺⁻])")
+_SMALL_NUMBER = re.compile(r"(?<=[0-9])(?=[¼-¾⅐-⅞₀-₉])")
 _PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“")}
 _PAIRS |= {("*", "*"), ("_", "_"), ("`", "`")}
 _ENDINGS = frozenset(".,;:!?。、")
-_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?")
+# A minus is a sign where nothing but a blank or a bracket stands before it.
+_NUMBER = re.compile(r"((?<![^\s(\[])-)?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
 
 
 def normalise(text: str) -> str:
@@ -109,8 +115,8 @@ def token_f1(*, predicted: str, gold: str) -> float:
 
 
 def _numbers(text: str) -> Counter[str]:
-    """The numbers within a text, grouped thousands and idle zeros removed."""
-    return Counter(_plain(digits.replace(",", "")) for digits in _NUMBER.findall(text))
+    """The numbers within a text with their signs, grouped thousands and idle zeros removed."""
+    return Counter(sign + _plain(digits.replace(",", "")) for sign, digits in _NUMBER.findall(text))
 
 
 def _plain(digits: str) -> str:
@@ -119,8 +125,11 @@ def _plain(digits: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Unicode NFKC, ASCII minus signs, single blanks."""
-    return " ".join(unicodedata.normalize("NFKC", text).translate(_MINUS_SIGNS).split())
+    """Unicode NFKC with powers and fractions kept apart, ASCII signs, single blanks."""
+    if not text.isascii():
+        text = _SMALL_NUMBER.sub(" ", _POWER.sub("^", text))
+        text = unicodedata.normalize("NFKC", text).translate(_ASCII_SIGNS)
+    return " ".join(text.split())
 
 
 def _bare(text: str) -> str:

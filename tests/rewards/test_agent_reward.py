@@ -126,6 +126,8 @@ def test_a18_unreadable_arguments_are_not_no_arguments():
         ("Please tell me the city first.", "correct"),
         ("", "empty_answer"),
         ("<think>No tool fits.</think>", "empty_answer"),
+        (".", "empty_answer"),
+        ("<response>\u200b\x00</response>", "empty_answer"),
         (written(ZONE), "extra_call"),
         ("<tool_call>\n{broken\n</tool_call>", "malformed"),
     ],

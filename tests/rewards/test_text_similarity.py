@@ -53,6 +53,15 @@ def test_normalise(text, normalised):
         ("12,00", "1200", False),
         ("1,200", "1.200", False),
         ("3.140", "3.14", True),
+        ("10²", "102", False),
+        ("10⁵", "10^5", True),
+        ("10\N{SUPERSCRIPT MINUS}²", "10^-2", True),
+        ("5 m²", "5 m2", True),
+        ("H₂O", "H2O", True),
+        ("10₂", "102", False),
+        ("½", "1/2", True),
+        ("1½", "11/2", False),
+        ("1½", "1 1/2", True),
         ("1e3", "1000", True),
         ("$1,000", "$1000.00", True),
         ("5 %", "5%", True),
@@ -82,7 +91,15 @@ def test_the_same_answer_and_only_it_scores_1(predicted, gold, equal):
 
 @pytest.mark.parametrize(
     ("predicted", "gold"),
-    [("1999", "1998"), ("1,201 km", "1,200 km"), ("1:00", "12:00"), ("1, 2, 3", "2, 3, 4"), ("555-0100", "555-0101")],
+    [
+        ("1999", "1998"),
+        ("1,201 km", "1,200 km"),
+        ("1:00", "12:00"),
+        ("1, 2, 3", "2, 3, 4"),
+        ("555-0100", "555-0101"),
+        ("5 degrees in Oslo", "-5 degrees in Oslo"),
+        ("in Oslo it is -5", "in Oslo it is 5"),
+    ],
 )
 def test_a_wrong_value_is_not_nearly_right(predicted, gold):
     assert similarity(predicted=predicted, gold=gold) == 0.0
