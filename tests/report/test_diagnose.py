@@ -153,6 +153,7 @@ PLANTED = {
         ("trust.lucky", 30, "genenv.trust.lucky"),
     ],
     "wrong_golds": [("trust.suspected_wrong_gold", 25, "genenv.trust.suspected_wrong_gold")],
+    "target_passed": [("success_rate", [0.13, 0.39, 0.43, 0.6, 0.6, 0.66, 0.7, 0.73], "genenv.steps_per_epoch")],
     "agent_saturated": [("success_rate", [0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97], "genenv.steps_per_epoch")],
     "agent_never_succeeds": [("success_rate", 0.0, "genenv.seeds")],
     "no_contrast": [("zero_variance_groups", 0.9, "genenv.granularity")],

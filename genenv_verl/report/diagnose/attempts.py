@@ -24,6 +24,8 @@ SATURATED = 0.85
 """With eight attempts more than a quarter of such tasks are solved every time, and GRPO learns nothing from those."""
 HOPELESS = 0.02
 """With eight attempts 85 % of such tasks are never solved."""
+FAR = 1.5
+"""Half-widths of the band from α. At the band's edge a mean over some sixty tasks strays by half a width."""
 UNIFORM_SHARE = 0.8
 """Share of the tasks without both outcomes. An agent at the paper's start (0.14) has 30 % by chance."""
 LAST = 2
@@ -57,6 +59,27 @@ def agent_saturated(facts: Facts) -> Finding | None:
             Remedy("genenv.preset", "calibrated: steers more steeply"),
             Remedy("genenv.variant", "genenv: only there the environment is trained"),
         )[: 4 if not facts.trains_environment else 3],
+    )
+
+
+@rule("target_passed")
+def target_passed(facts: Facts) -> Finding | None:
+    """Success went through α and has stayed beyond the band since: the environment does not keep up."""
+    success = facts.series("success_rate")
+    far = FAR * facts.k_min
+    if not facts.trains_environment or len(success) <= LAST or not 0 < facts.alpha - success[0]:
+        return None
+    if not facts.alpha + far <= min(success[-LAST:]) <= SATURATED:
+        return None
+    return Finding(
+        says=f"Success on fresh tasks came from {success[0]:.0%}, passed the target of {facts.alpha:.0%} and has been "
+        f"at {min(success[-LAST:]):.0%} or more for {LAST} epochs: the agent outgrows what the environment writes.",
+        figures={"success_rate": success[-1], "alpha": facts.alpha, "k_min": facts.k_min},
+        remedies=(
+            Remedy("genenv.steps_per_epoch", "lower it: the environment follows in shorter epochs"),
+            Remedy("genenv.environment.actor.optim.lr", "raise it, or lower the agent's"),
+            Remedy("genenv.rwr.batch_size", "lower it: more steps an update"),
+        ),
     )
 
 
