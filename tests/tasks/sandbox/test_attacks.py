@@ -574,7 +574,7 @@ EXHAUSTION = {
     ),
     "makes many files": ("def check(r):\n    for i in range(99999): open(f'{i}', 'w').close()", {"exception"}, LONG),
     "makes a deep tree": (
-        "import os\ndef check(r):\n    for i in range(500):\n        os.mkdir('d'); os.chdir('d')\n    open('x', 'w')",
+        "import os\ndef check(r):\n    for i in range(200):\n        os.mkdir('d'); os.chdir('d')\n    open('x', 'w')",
         {"bad_verdict"},
         LONG,
     ),
