@@ -20,14 +20,18 @@ from __future__ import annotations
 
 import json
 import statistics
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import world
+
+from genenv_verl.report.json_lines import read_json_lines
+from genenv_verl.report.run_files import read_run
+from genenv_verl.report.series import validation_series
 
 AXES = {"agent steps": "agent_steps", "agent tokens": "agent_tokens", "tokens of both": "total_tokens"}
 ATTEMPTS_A_STEP = 192
@@ -76,18 +80,16 @@ def steps_done(run: Path) -> int:
     return max((line["step"] for line in _lines(run / "genenv" / "validation.jsonl")), default=0)
 
 
-def measure(run: Path) -> Measures:
+def measure(path: Path) -> Measures:
     """Reads a finished run."""
-    folder = run / "genenv"
-    epochs = list(_lines(folder / "epochs.jsonl"))
+    run = read_run(path, path.name)
     spent = {0: (0, 0)} | {
         line["global_step"]: tuple(line["budget"]["used"][name] for name in ("agent_tokens", "total_tokens"))
-        for line in epochs
+        for line in run.epochs
     }
-    scores = {line["step"]: _mean_score(line["data"]) for line in _lines(folder / "validation.jsonl")}
-    exams = [Exam(step, *spent[step], score) for step, score in sorted(scores.items())]
-    written = [line for line in epochs if line.get("generated")]
-    tasks = [list(_lines(folder / "tasks" / f"epoch_{line['epoch']:04d}.jsonl")) for line in written]
+    exams = [Exam(int(step), *spent[int(step)], score) for step, score in validation_series(run)]
+    written = [line for line in run.epochs if line.get("generated")]
+    tasks = [list(_lines(run.task_files[line["epoch"]])) for line in written]
     last = exams[-1]
     return Measures(
         exams=exams,
@@ -103,13 +105,8 @@ def measure(run: Path) -> Measures:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    if path.exists():
-        yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
-
-
-def _mean_score(metrics: dict[str, float]) -> float:
-    """The exam's score: the mean over sources of attempts' mean score, which is a share of exact matches here."""
-    return statistics.mean(value for name, value in metrics.items() if "/mean@" in name)
+    """The whole lines of a file that may be missing; a kill can have cut one off."""
+    return (line for line in read_json_lines(path) if line is not None) if path.exists() else iter(())
 
 
 def _mean(values: Iterator[float]) -> float | None:
@@ -132,12 +129,7 @@ def _unique(records: list[dict[str, Any]]) -> float | None:
 
 def score_at(exams: Sequence[Exam], axis: str, amount: float) -> float:
     """The exam's score when ``amount`` had been spent, on the straight line between the two sittings around it."""
-    places = [getattr(exam, axis) for exam in exams]
-    after = bisect_left(places, amount)
-    if after == 0 or after == len(exams):
-        return exams[min(after, len(exams) - 1)].score
-    share = (amount - places[after - 1]) / (places[after] - places[after - 1])
-    return exams[after - 1].score + share * (exams[after].score - exams[after - 1].score)
+    return float(np.interp(amount, [getattr(exam, axis) for exam in exams], [exam.score for exam in exams]))
 
 
 Results = dict[str, dict[str, dict[int, Measures]]]

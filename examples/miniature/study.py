@@ -133,9 +133,9 @@ def main() -> None:
     arguments = parser.parse_args()
     out, steps = arguments.out.resolve(), 4 * arguments.epochs
     trials = plan(arguments.world, arguments.arm, arguments.seed)
-    for trial in trials:
-        if not trial.folder(out).exists():
-            prepare_world(trial, out, arguments.exam, fast=arguments.fast)
+    # one folder of players, seeds and exam serves all arms
+    for trial in {(t.world, t.seed): t for t in trials if not t.folder(out).exists()}.values():
+        prepare_world(trial, out, arguments.exam, fast=arguments.fast)
     began = time.monotonic()
     with ThreadPoolExecutor(arguments.at_once) as executor:
         runs = [executor.submit(run_trial, trial, out, steps, arguments.overrides) for trial in trials]

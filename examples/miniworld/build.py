@@ -74,7 +74,7 @@ def exam_tasks(each: int = 12) -> list[Task]:
 
 def final_exam_tasks(each: int = 16) -> list[Task]:
     """A second exam of the same kind that shares no goal with the first: nothing has been chosen by it."""
-    goals = _exam_goals("final exam", each, known=_exam_goals("exam", 12))
+    goals = _exam_goals("final exam", each, known=[task.context.goal for task in exam_tasks()])
     return [task_of(goal, f"final-{i:03d}") for i, goal in enumerate(goals)]
 
 
