@@ -13,7 +13,7 @@
 # limitations under the License.
 """Precision and recall of the trust flags: known defects injected into real records, attempts simulated.
 
-    GENENV_BENCHMARK_DATA=DIR python perf/trust_detection.py [--seeds 0 1 2] [--skills 0.2 0.5 0.8]
+    GENENV_BENCHMARK_DATA=DIR python perf/trust_detection.py [--seeds 200 201 …] [--skills 0.2 0.5 0.8]
 
 DIR is the folder that holds ``benchmarks/apibank`` and ``benchmarks/bfcl``. A defect goes into 20 % of the sound
 records, one third each:
@@ -189,37 +189,54 @@ def cases(tasks: Sequence[Task], share: float, rng: random.Random) -> Iterator[C
         yield inject(task, defect, rng) or inject(task, None, rng)
 
 
-def study(tasks: Sequence[Task], options: argparse.Namespace) -> dict[tuple[float, int], Counter[tuple[str, str]]]:
-    """For each skill and number of attempts: how many tasks of a kind (``sound`` or a defect) have a flag."""
-    counts: dict[tuple[float, int], Counter[tuple[str, str]]] = {
-        (skill, n): Counter() for skill in options.skills for n in options.attempts
-    }
+Counts = dict[tuple[float, int], list[Counter[tuple[str, str]]]]
+"""For each skill and number of attempts, seed by seed: how many tasks of a kind (``sound`` or a defect) have a flag."""
+
+
+def study(tasks: Sequence[Task], options: argparse.Namespace) -> Counts:
+    counts: Counts = {(skill, n): [] for skill in options.skills for n in options.attempts}
     for seed in options.seeds:
+        for cell in counts.values():
+            cell.append(Counter())
         rng = random.Random(f"trust study {seed}")
         for case in cases(tasks, options.share, rng):
             for skill in options.skills:
                 responses = simulate(case, skill, max(options.attempts), options.tempting, rng)
                 trials = [] if case.caught else read_all(case, responses)
                 for n in options.attempts:
-                    kind, found = case.defect or "sound", counts[skill, n]
+                    kind, found = case.defect or "sound", counts[skill, n][-1]
                     found[kind, "all"] += 1
                     flags = ("validity",) if case.caught else weigh(case.task, trials[:n]).flags
                     found.update((kind, flag) for flag in flags)
     return counts
 
 
-def report(counts: dict[tuple[float, int], Counter[tuple[str, str]]]) -> Iterator[str]:
+def figures(found: Counter[tuple[str, str]], defect: str, flag: str) -> tuple[float | None, float, float]:
+    """Precision (None where nothing was flagged), recall, and flagged of 100 sound tasks."""
+    hits = found[defect, flag]
+    raised = sum(count for (_, raised), count in found.items() if raised == flag)
+    reached = found[defect, "all"] - found[defect, "validity"]
+    return hits / raised if raised else None, hits / reached, 100 * found["sound", flag] / found["sound", "all"]
+
+
+def spread(pooled: float | None, each: Iterable[float | None], digits: int) -> str:
+    """The figure over all seeds, and the least and the greatest of the single ones."""
+    known = [value for value in each if value is not None]
+    if pooled is None or not known:
+        return "-"
+    return f"{pooled:.{digits}f} ({min(known):.{digits}f}–{max(known):.{digits}f})"
+
+
+def report(counts: Counts) -> Iterator[str]:
     yield "| defect | flag | skill | attempts | precision | recall | flagged of 100 sound tasks |"
     yield "|---|---|---|---|---|---|---|"
     for defect, flag in FLAG_OF.items():
-        for (skill, n), found in counts.items():
-            hits = found[defect, flag]
-            raised = sum(count for (_, raised), count in found.items() if raised == flag)
-            reached = found[defect, "all"] - found[defect, "validity"]
-            false = 100 * found["sound", flag] / found["sound", "all"]
-            precision = f"{hits / raised:.2f}" if raised else "-"
-            yield f"| {defect} | {flag} | {skill:g} | {n} | {precision} | {hits / reached:.2f} | {false:.1f} |"
-    any_cell = next(iter(counts.values()))  # what the filter sees depends on neither skill nor attempts
+        for (skill, n), seeds in counts.items():
+            pooled = figures(sum(seeds, Counter()), defect, flag)
+            each = zip(*(figures(found, defect, flag) for found in seeds), strict=True)
+            cells = (spread(*column) for column in zip(pooled, each, (2, 2, 1), strict=True))
+            yield f"| {defect} | {flag} | {skill:g} | {n} | {' | '.join(cells)} |"
+    any_cell = sum(next(iter(counts.values())), Counter())  # what the filter sees depends on neither skill nor attempts
     missing = any_cell["missing_tool", "validity"], any_cell["missing_tool", "all"]
     yield ""
     yield f"missing_tool: the validity filter rejects {missing[0]} of {missing[1]}; its rows are about the others."
@@ -228,7 +245,7 @@ def report(counts: dict[tuple[float, int], Counter[tuple[str, str]]]) -> Iterato
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=os.environ.get("GENENV_BENCHMARK_DATA"))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(200, 210)))
     parser.add_argument("--skills", type=float, nargs="+", default=[0.2, 0.5, 0.8])
     parser.add_argument("--attempts", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--share", type=float, default=0.2, help="share of the records that get a defect")

@@ -233,11 +233,13 @@ def score_answer(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Ju
     if not parsed.text:
         return Judgement(0.0, "empty_answer")
     same = same_answer(predicted=parsed.text, gold=reference)
-    if same is not None:
-        return Judgement(float(same), "wrong_answer")
+    if same:
+        return Judgement(1.0)
     trick = gaming_reason(answer=parsed.text, reference=reference, goal=target.goal, tools=target.tools)
     if trick:
         return Judgement(0.0, trick)
+    if same is False:
+        return Judgement(0.0, "wrong_answer")
     value = find_measure(scoring.text)(predicted=parsed.text, gold=reference)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"the measure {scoring.text} returned {value!r}, which is not in [0, 1]")

@@ -113,7 +113,7 @@ def _with_sandbox(scoring: Scoring, sandbox: Mapping[str, Any]) -> Scoring:
 def _read_text(ground_truth: str) -> Target:
     try:
         value = json.loads(ground_truth)
-    except json.JSONDecodeError:
+    except ValueError:  # No JSON, or a number of more digits than Python reads.
         return _reference(ground_truth)
     return _read_object(value) if isinstance(value, (dict, list)) and _is_known(value) else _reference(ground_truth)
 

@@ -29,19 +29,28 @@ from rapidfuzz import fuzz
 from genenv_verl.rewards.quantity import read_quantity
 
 MAX_CHARACTERS = 16_384
-"""Longer texts are only compared for identity: edit distance, and Unicode normalisation of a long run of combining
-marks, take quadratic time."""
+"""Longer texts, before or after Unicode normalisation, are only compared for identity: edit distance takes quadratic
+time."""
+
+MAX_MARKS = 30
+"""Longer runs of combining marks are cut by a joiner, as in Unicode's stream-safe format (UAX #15): sorting a run takes
+quadratic time."""
 
 _ASCII_SIGNS = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{NON-BREAKING HYPHEN}": "-", "\N{FRACTION SLASH}": "/"}
 )
 # NFKC would make digits of these, and so another number: 10² is not 102, and 1½ not 11/2.
 _POWER = re.compile(r"(?<=[0-9])(?=[¹²³⁰⁴-⁹⁺⁻])")
-_SMALL_NUMBER = re.compile(r"(?<=[0-9])(?=[¼-¾⅐-⅞₀-₉])")
+_FRACTION = re.compile(r"(?<=[0-9])(?=[¼-¾⅐-⅞])")
+_INDEX = re.compile(r"(?<=[0-9])(?=[₀-₉])")
+_IN_CIRCLES = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
+# What nobody sees is not part of an answer.
+_UNSEEN = dict.fromkeys(map(ord, "\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}\N{SOFT HYPHEN}"))
 _PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“")}
 _PAIRS |= {("*", "*"), ("_", "_"), ("`", "`")}
 _ENDINGS = frozenset(".,;:!?。、")
 # A minus is a sign where nothing but a blank or a bracket stands before it.
+_NEGATION = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['’]t\b")
 _NUMBER = re.compile(r"((?<![^\s(\[])-)?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
 
 
@@ -49,8 +58,7 @@ def normalise(text: str) -> str:
     """Removes what does not change an answer: Unicode form, case, spacing, closing and surrounding punctuation.
 
     Punctuation inside a text stays, and so do signs and a leading decimal point: ``(3.14)`` becomes ``3.14``, ``-5``
-    stays ``-5``; a text of punctuation alone stays as it is. Quadratic in the longest run of combining marks: cap
-    hostile text at ``MAX_CHARACTERS`` before.
+    stays ``-5``; a text of punctuation alone stays as it is.
     """
     return _bare(_tidy(text).casefold())
 
@@ -60,16 +68,18 @@ def same_answer(*, predicted: str, gold: str) -> bool | None:
 
     True for texts that are equal once normalised and for equal quantities (``1,200 km`` and ``1200 kilometres``). False
     for an empty text, for two quantities of which value or unit differ, for any other text where the reference has no
-    letter or a number that the answer lacks, and for texts over ``MAX_CHARACTERS`` that are not identical.
+    letter, or where numbers or words of negation differ, and for texts over ``MAX_CHARACTERS`` that are not identical.
 
     Args:
         predicted: The answer in the response.
         gold: The reference.
     """
-    if len(predicted) > MAX_CHARACTERS or len(gold) > MAX_CHARACTERS:
+    if _too_long(predicted, gold):
+        return predicted == gold
+    mine, theirs = _bare(_tidy(predicted)), _bare(_tidy(gold))
+    if _too_long(mine, theirs):
         return predicted == gold
     # Quantities first: folding the letter case would make milliwatts of megawatts.
-    mine, theirs = _bare(_tidy(predicted)), _bare(_tidy(gold))
     if (wanted := read_quantity(theirs)) is not None and (given := read_quantity(mine)) is not None:
         return given == wanted
     mine, theirs = _bare(mine.casefold()), _bare(theirs.casefold())
@@ -77,9 +87,9 @@ def same_answer(*, predicted: str, gold: str) -> bool | None:
         return False
     if mine == theirs:
         return True
-    if not any(map(str.isalpha, theirs)) or _numbers(theirs) - _numbers(mine):
+    if not any(map(str.isalpha, theirs)) or _numbers(theirs) != _numbers(mine):
         return False
-    return None
+    return None if _negations(theirs) == _negations(mine) else False
 
 
 def similarity(*, predicted: str, gold: str) -> float:
@@ -104,14 +114,25 @@ def token_f1(*, predicted: str, gold: str) -> float:
         predicted: The answer in the response.
         gold: The reference.
     """
-    if len(predicted) > MAX_CHARACTERS or len(gold) > MAX_CHARACTERS:
+    if _too_long(predicted, gold):
         return float(predicted == gold)
-    mine = Counter(normalise(word) for word in normalise(predicted).split())
-    theirs = Counter(normalise(word) for word in normalise(gold).split())
+    predicted, gold = normalise(predicted), normalise(gold)
+    if _too_long(predicted, gold):
+        return float(predicted == gold)
+    mine = Counter(normalise(word) for word in predicted.split())
+    theirs = Counter(normalise(word) for word in gold.split())
     shared = (mine & theirs).total()
     if shared == 0:
         return 0.0
     return 2 * shared / (mine.total() + theirs.total())
+
+
+def _too_long(*texts: str) -> bool:
+    return any(len(text) > MAX_CHARACTERS for text in texts)
+
+
+def _negations(text: str) -> int:
+    return len(_NEGATION.findall(text))
 
 
 def _numbers(text: str) -> Counter[str]:
@@ -125,11 +146,25 @@ def _plain(digits: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Unicode NFKC with powers and fractions kept apart, ASCII signs, single blanks."""
+    """Unicode NFKC with powers, fractions and circled numbers kept apart, ASCII signs, single blanks."""
     if not text.isascii():
-        text = _SMALL_NUMBER.sub(" ", _POWER.sub("^", text))
-        text = unicodedata.normalize("NFKC", text).translate(_ASCII_SIGNS)
+        text = _INDEX.sub("_", _FRACTION.sub(" ", _POWER.sub("^", text.translate(_UNSEEN))))
+        text = _IN_CIRCLES.sub(r"(\g<0>)", text)
+        text = unicodedata.normalize("NFKC", _stream_safe(text)).translate(_ASCII_SIGNS)
     return " ".join(text.split())
+
+
+def _stream_safe(text: str) -> str:
+    """The text without long runs of combining marks, in linear time."""
+    if len(text) <= MAX_MARKS:
+        return text
+    pieces, start, run = [], 0, 0
+    for place, character in enumerate(text):
+        run = run + 1 if unicodedata.combining(character) else 0
+        if run > MAX_MARKS:
+            pieces.append(text[start:place])
+            start, run = place, 1
+    return "\N{COMBINING GRAPHEME JOINER}".join([*pieces, text[start:]])
 
 
 def _bare(text: str) -> str:

@@ -52,6 +52,12 @@ def test_a_task_row_is_scored():
     assert row(TASK.ground_truth(), response="no") == {"score": 0.0, "success": 0.0, "scored": 1.0, "reason": "no_call"}
 
 
+def test_a_number_of_more_digits_than_python_reads_is_a_reference():
+    digits = "7" * 5_000
+    assert row(digits, response=digits)["success"] == 1.0
+    assert row(digits, response="7")["success"] == 0.0
+
+
 def test_tools_in_the_ground_truth_are_used():
     properties = {"city": {"type": "string", "default": "Oslo"}}
     function = {"name": "find", "parameters": {"type": "object", "properties": properties}}

@@ -62,6 +62,11 @@ def test_normalise(text, normalised):
         ("½", "1/2", True),
         ("1½", "11/2", False),
         ("1½", "1 1/2", True),
+        ("①②", "12", False),
+        ("①", "1", True),
+        ("①200", "1200", False),
+        ("1₂₀₀", "1200", False),
+        ("Os\u200blo\ufeff", "Oslo", True),
         ("1e3", "1000", True),
         ("$1,000", "$1000.00", True),
         ("5 %", "5%", True),
@@ -99,6 +104,9 @@ def test_the_same_answer_and_only_it_scores_1(predicted, gold, equal):
         ("555-0100", "555-0101"),
         ("5 degrees in Oslo", "-5 degrees in Oslo"),
         ("in Oslo it is -5", "in Oslo it is 5"),
+        ("Room 5, 6", "Room 5"),
+        ("not applicable", "applicable"),
+        ("The request can't be granted", "The request can be granted"),
     ],
 )
 def test_a_wrong_value_is_not_nearly_right(predicted, gold):
@@ -132,7 +140,8 @@ def test_over_long_texts_are_only_compared_for_identity():
     ("predicted", "gold"),
     [
         ("a, " * 66_667, "a, b"),  # C14
-        ("e\u0301\u0323" * (MAX_CHARACTERS // 3), "e"),  # a run of combining marks is sorted in quadratic time
+        ("\u0301\u0323" * (MAX_CHARACTERS // 2), "e"),  # a run of combining marks is sorted in quadratic time
+        ("e" + "\u0345\u0301" * (MAX_CHARACTERS // 2 - 1), "e" + "\u0301\u0345" * (MAX_CHARACTERS // 2 - 1)),
         ("\ufdfa" * MAX_CHARACTERS, "\ufdfa" * (MAX_CHARACTERS - 1)),  # one character becomes eighteen
         ("(" * (MAX_CHARACTERS // 2) + ")" * (MAX_CHARACTERS // 2), "a"),
     ],
@@ -141,7 +150,13 @@ def test_c14_hostile_texts_cost_little(predicted, gold):
     start = time.process_time()
     similarity(predicted=predicted, gold=gold)
     token_f1(predicted=predicted, gold=gold)
-    assert time.process_time() - start < 2.0
+    assert time.process_time() - start < 0.5
+
+
+def test_marks_beyond_the_stream_safe_run_still_tell_answers_apart():
+    marks = "\u0301\u0323" * 40
+    assert similarity(predicted="e" + marks, gold="e" + marks) == 1.0
+    assert similarity(predicted="e" + marks, gold="e" + marks + "\u0301") < 1.0
 
 
 def test_b12_f1_counts_words_with_their_multiplicity():

@@ -36,6 +36,11 @@ SPELLED = [
     'pay(when={"day": 3}, tags=["a", "b"], to="acc-1", amount=10)',
     "First pay(1), then pay( to = 'acc-1', amount = 10, tags = ['a','b'], when = {'day': 3} )",
     str({"name": "pay", "arguments": ARGUMENTS}),
+    'pay("acc-1", 10, ["a", "b"], {"day": 3})',
+    "pay('acc-1', 10, tags=['a', 'b'], when={'day': 3})",
+    json.dumps(json.dumps({"name": "pay", "arguments": ARGUMENTS})),
+    str({"name": "pay", "arguments": ARGUMENTS}).replace("'", "’"),
+    "pay(“acc-1”, 10, [“a”, “b”], {“day”: 3})",
 ]
 
 
@@ -61,6 +66,8 @@ def test_bare_arguments_give_the_gold_away_in_the_goal_only(spelled):
         json.dumps({"name": "pay", "arguments": {**ARGUMENTS, "amount": 11}}),
         json.dumps({"name": "collect", "arguments": "see below"}),
         'pay(to="acc-1", amount=10)',
+        'pay("acc-1", 10)',
+        'pay("acc-1", 10, ["a", "b"], {"day": 4})',
         "pay(",
         "{" * 500,
     ],
@@ -69,8 +76,14 @@ def test_what_only_mentions_the_values_is_fair(goal):
     assert complaint(goal) is None
 
 
-@pytest.mark.parametrize("hostile", ["{" * 100_000, '{"a":' * 20_000, "pay(" * 25_000, '{"name": "pay"} ' * 6_000])
+@pytest.mark.parametrize("hostile", ["{" * 100_000, '{"a":' * 20_000, "pay(" * 25_000, "pay(" + ")" * 100_000, '{"name": "pay"} ' * 6_000])
 def test_hostile_texts_cost_little(hostile):
     started = time.process_time()
     assert complaint(hostile) is None
     assert time.process_time() - started < 3.0
+
+
+def test_python_words_are_those_of_json():
+    gold = [{"name": "w", "arguments": {"city": "Trondheim", "days": 5, "wind": True}}]
+    assert complaint("Weather: w('Trondheim', 5, True)", gold) is not None
+    assert complaint("Weather: w('Trondheim', 5, False)", gold) is None

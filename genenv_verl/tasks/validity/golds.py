@@ -79,10 +79,17 @@ def _spells_arguments(text: str, call: ToolCall) -> bool:
     return any(form in _squeeze(text) for form in _argument_spellings(call)) or call.arguments in _objects(text)
 
 
+_QUOTES = str.maketrans(dict.fromkeys("'‘’“”„«»`", '"') | {"\\": None})
+_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
 @functools.lru_cache(maxsize=256)
 def _squeeze(text: str) -> str:
-    """The text without blanks and with one kind of quote: how a serialised value is set does not matter."""
-    return "".join(text.split()).replace("'", '"')
+    """The text without blanks and escapes and with one kind of quote: how a serialised value is set does not matter."""
+    squeezed = "".join(text.split()).translate(_QUOTES)
+    for python, json_word in _PYTHON_WORDS.items():
+        squeezed = squeezed.replace(python, json_word)
+    return squeezed
 
 
 def _argument_spellings(call: ToolCall) -> set[str]:
@@ -92,16 +99,23 @@ def _argument_spellings(call: ToolCall) -> set[str]:
 
 
 def _holds_call_expression(squeezed: str, call: ToolCall) -> bool:
-    """Whether ``name(key=value, …)`` stands in a squeezed text, its keywords in any order."""
-    keywords = [_squeeze(f"{key}={json.dumps(value, ensure_ascii=False)}") for key, value in call.arguments.items()]
+    """Whether ``name(value, key=value, …)`` stands in a squeezed text, its arguments in any order."""
+    keywords = [f"{_squeeze(key)}=" for key in call.arguments]
+    values = [_squeeze(json.dumps(value, ensure_ascii=False)) for value in call.arguments.values()]
+    shortest = len(",".join(values))
+    longest = shortest + len("".join(keywords))
     opening = f"{_squeeze(call.name)}("
-    length = len(",".join(keywords))
     start = squeezed.find(opening)
     while start >= 0:
         start += len(opening)
-        inner = squeezed[start : start + length]
-        if squeezed[start + length : start + length + 1] == ")" and all(keyword in inner for keyword in keywords):
-            return True
+        end = squeezed.find(")", start + shortest, start + longest + 1)
+        while end >= 0:
+            inner = squeezed[start:end]
+            for keyword in keywords:
+                inner = inner.replace(keyword, "", 1)
+            if len(inner) == shortest and all(value in inner for value in values):
+                return True
+            end = squeezed.find(")", end + 1, start + longest + 1)
         start = squeezed.find(opening, start)
     return False
 
