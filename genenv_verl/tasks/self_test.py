@@ -171,7 +171,8 @@ def _fault(pairs: Sequence[tuple[Probe, Outcome, Outcome]]) -> Rejection | None:
     for probe, *outcomes in pairs:
         for outcome in outcomes:
             if outcome.accepted is None:
-                return Rejection(f"checker_{outcome.reason}", f"no verdict on {probe.kind}: {outcome.detail or outcome.reason}")
+                why = outcome.detail or outcome.reason
+                return Rejection(f"checker_{outcome.reason}", f"no verdict on {probe.kind}: {why}")
     for probe, first, second in pairs:
         if first.accepted is not second.accepted:
             return Rejection("checker_flaky", f"two verdicts on {probe.kind}")

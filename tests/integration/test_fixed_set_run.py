@@ -24,7 +24,36 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from genenv_verl.tasks.prompts import AgentPrompt
+from genenv_verl.tasks.records import read_tasks, write_tasks
+from genenv_verl.tasks.schema import Evaluation
+from genenv_verl.tasks.tool_calls import format_calls, parse_response
+
 pytestmark = pytest.mark.integration
+
+RINGS = """
+def check(response):
+    return '"ring"' in response
+"""
+
+
+def with_checkers(world: Path, template: Path, path: Path) -> Path:
+    """The world's seeds once more, each right if something rings."""
+    tasks = [
+        task.model_copy(
+            update={
+                "task_id": f"rings-{i}",
+                "evaluation": Evaluation.model_validate({"kind": "checker", "checker": RINGS}),
+            }
+        )
+        for i, task in enumerate(read_tasks(world / "seeds.parquet"))
+    ]
+    write_tasks(path, tasks, prompt=AgentPrompt(str(template)).messages)
+    return path
+
+
+def has_checker(rollout: dict) -> bool:
+    return json.loads(rollout["gts"])["evaluation"]["kind"] == "checker"
 
 
 def test_a_set_is_written_once_and_trained_on_until_the_budget_is_used_up(world, finished, tmp_path):
@@ -44,9 +73,11 @@ def test_a_set_is_written_once_and_trained_on_until_the_budget_is_used_up(world,
     assert manifest["rows"] == 32 + manifest["valid"] == pq.read_metadata(fixed / "train.parquet").num_rows
     assert manifest["valid"] > 32 and manifest["tokens"]["completion"] > 0
 
+    checked = with_checkers(world, templates / "agent.jinja", tmp_path / "checked.parquet")
     job = finished(
-        "static", "genenv.variant=static", f"data.train_files={fixed / 'train.parquet'}", "genenv.budget.agent_steps=3",
-        "trainer.test_freq=3", "trainer.save_freq=-1",
+        "static", "genenv.variant=static", f"data.train_files=[{fixed / 'train.parquet'},{checked}]",
+        "genenv.budget.agent_steps=3", "trainer.test_freq=3", "trainer.save_freq=-1",
+        f"trainer.rollout_data_dir={tmp_path / 'rollouts'}",
     )  # fmt: skip
     assert "genenv.budget.agent_steps is used up after step 3" in job.text()
     [line] = job.epochs()
@@ -57,3 +88,12 @@ def test_a_set_is_written_once_and_trained_on_until_the_budget_is_used_up(world,
     exam = (job.run / "genenv" / "validation.jsonl").read_text().splitlines()
     assert [json.loads(entry)["step"] for entry in exam] == [3]
     assert json.loads((job.run / "versions.json").read_text())["verl"] == "0.9.1"
+
+    # what the model wrote was judged by the checkers, in the sandbox of verl's reward workers
+    files = (tmp_path / "rollouts").iterdir()
+    rollouts = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    judged = [rollout for rollout in rollouts if has_checker(rollout)]
+    assert judged and len(judged) < len(rollouts)
+    for rollout in judged:
+        assert rollout["score"] == float('"ring"' in format_calls(parse_response(rollout["output"]).calls))
+    assert {rollout["score"] for rollout in judged} == {0.0, 1.0}

@@ -76,7 +76,10 @@ def test_what_only_mentions_the_values_is_fair(goal):
     assert complaint(goal) is None
 
 
-@pytest.mark.parametrize("hostile", ["{" * 100_000, '{"a":' * 20_000, "pay(" * 25_000, "pay(" + ")" * 100_000, '{"name": "pay"} ' * 6_000])
+HOSTILE = ["{" * 100_000, '{"a":' * 20_000, "pay(" * 25_000, "pay(" + ")" * 100_000, '{"name": "pay"} ' * 6_000]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_texts_cost_little(hostile):
     started = time.process_time()
     assert complaint(hostile) is None
