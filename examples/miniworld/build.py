@@ -46,6 +46,8 @@ from genenv_verl.tasks.schema import Context, Generator, Task, ToolCall, ToolSpe
 
 SEED_CLAUSES = {"mild": range(3, 7), "hard": range(6, 9)}
 SEEDS = 32
+BEGINNINGS = 4
+"""Initial weights that are tried."""
 TOOLS = [ToolSpec.model_validate(tool) for tool in world.TOOLS]
 
 
@@ -181,11 +183,17 @@ def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule, 
     tokenizer = models.build_tokenizer()
     rng = random.Random(f"lessons {seed}")
     lessons = warm_start.Lessons(tokenizer, rng)
-    model = models.new_model(tokenizer, seed)
     progress = Progress()
-    warm_start.teach_environment(model, lessons, rng, schedule, progress)
+    for beginning in range(BEGINNINGS):
+        model = models.new_model(tokenizer, seed + 1_000 * beginning)
+        warm_start.teach_environment(model, lessons, rng, schedule, progress)
+        environment = examine_environment(model, tokenizer, seeds, variations=attempts)
+        if environment["wrong_gold"] <= schedule.most_wrong_golds:
+            break
+        print(f"{environment['wrong_gold']:.0%} wrong golds: the environment begins anew", flush=True)
+    else:
+        raise SystemExit(f"seed {seed}: the environment did not learn to solve; take another seed")
     models.save(model, tokenizer, out / "environment")
-    environment = examine_environment(model, tokenizer, seeds, variations=attempts)
     warm_start.teach_agent(model, lessons, rng, schedule, progress)
     models.save(model, tokenizer, out / "agent")
     by_count = examine_agent(model, tokenizer, exam, attempts=attempts)
@@ -195,6 +203,7 @@ def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule, 
         "schedule": dataclasses.asdict(schedule),
         "parameters": model.num_parameters(),
         "vocabulary": len(tokenizer),
+        "beginnings": beginning + 1,
         "agent": {
             "exam_by_clauses": by_count,
             "exam": sum(by_count.values()) / len(by_count),

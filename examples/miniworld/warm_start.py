@@ -47,15 +47,18 @@ class Schedule:
         environment: steps of the environment, six groups of examples each.
         agent: further steps of the agent, eight groups each.
         short: share of the environment's steps, in [0, 1], that leave out the longer half of the goals.
+        most_wrong_golds: share of wrong golds among its valid tasks above which an environment has not learned to
+            solve, in [0, 1]. That happens with some initial weights; others are taken then.
     """
 
     environment: int
     agent: int
     short: float = 0.25
+    most_wrong_golds: float = 0.3
 
 
 FULL = Schedule(environment=600, agent=100)
-FAST = Schedule(environment=200, agent=40, short=0.8)
+FAST = Schedule(environment=200, agent=40, short=0.8, most_wrong_golds=1.0)
 
 
 class Lessons:

@@ -34,6 +34,7 @@ from genenv_verl.tasks.records import TaskFileError
 from genenv_verl.tasks.sandbox.backends import shared_backend
 from genenv_verl.tasks.sandbox.base import CheckerBackend
 from genenv_verl.tasks.sandbox.settings import SandboxSettings
+from genenv_verl.tasks.validity import load_rules
 
 MAX_LISTED = 20
 
@@ -47,6 +48,10 @@ _File = Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines, JSON or
 @app.command()
 def validate(
     file: _File,
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(help="Further validity rules, as in genenv.validity_rules: a Python file or a module."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")] = False,
 ) -> None:
     """Counts valid tasks and the reasons of the others. Exit status 1 if a line is not valid, 2 if there is no file.
@@ -54,8 +59,13 @@ def validate(
     Checked are the schema and the validity rules that need no run (no tokenizer, no pool). Checkers are tried in the
     jail, about a hundred answers each; in a run's task file the run's own rejections count and none is tried again.
 
-    Example: `genenv-verl tasks validate run/genenv/tasks/epoch_0000.jsonl`
+    Example: `genenv-verl tasks validate run/genenv/tasks/epoch_0000.jsonl --rules my_rules.py`
     """
+    try:
+        load_rules(rules or ())
+    except ValueError as error:
+        typer.echo(f"genenv: {printable(str(error))}", err=True)
+        raise typer.Exit(2) from None
     invalid: list[InspectedTask] = []
     total = 0
     for inspected in _inspected(file, shared_backend(SandboxSettings())):

@@ -63,9 +63,12 @@ def bootstrap_interval(
 ) -> Interval | None:
     """Percentile bootstrap of a figure over items, drawn by group.
 
+    Where every draw is 0 (or 1) the bootstrap sees no spread at all: the other end is then Clopper and Pearson's exact
+    limit for as many trials as there are groups.
+
     Args:
         groups: The group (episode) of each item.
-        figure: The figure.
+        figure: The figure, in [0, 1].
         resamples: Number of draws.
         seed: Of the draws.
         level: Share of the draws inside the interval.
@@ -74,7 +77,14 @@ def bootstrap_interval(
         None with fewer than two groups: one episode says nothing about its spread.
     """
     drawn = _drawn_figures(groups, [figure], resamples, seed)
-    return None if drawn is None else _interval(drawn[:, 0], level)
+    if drawn is None:
+        return None
+    interval = _interval(drawn[:, 0], level)
+    if interval.low == interval.high and interval.low in (0.0, 1.0):
+        beyond = 1.0 - ((1.0 - level) / 2) ** (1 / len(set(groups)))
+        ends = (0.0, beyond) if interval.high == 0.0 else (1.0 - beyond, 1.0)
+        return Interval(*ends, standard_error=0.0)
+    return interval
 
 
 def compare_paired(

@@ -125,6 +125,13 @@ def test_a_bad_line_gets_its_verdict_and_is_counted_apart(toy, tmp_path, line, v
         assert summary["scored_lines"] == 10
 
 
+def test_answers_to_another_release_are_an_error(toy, tmp_path):
+    lines = [{"id": n, "record_id": f"other-{n}", "model_output": "1"} for n in range(3)]
+    result, verdicts = score(tmp_path, lines)
+    assert result.exit_code == 1 and len(verdicts) == 3
+    assert "no line of" in str(result.exception) + result.stderr
+
+
 def test_blank_lines_are_no_lines(toy, tmp_path):
     _, verdicts = score(tmp_path, [b"", *answers(), b"  "])
     assert len(verdicts) == 10

@@ -44,6 +44,15 @@ def test_an_interval_covers_the_truth_as_often_as_it_says():
     assert 85 <= covered <= 99
 
 
+def test_nothing_right_in_twelve_is_not_surely_nothing():
+    none, all_right = (bootstrap_interval(range(12), mean_of([score] * 12)) for score in (0.0, 1.0))
+    # Clopper and Pearson, 0 of 12: [0, 0.265]
+    assert (none.low, none.high) == (0.0, pytest.approx(0.2646, abs=1e-4))
+    assert (all_right.low, all_right.high) == (pytest.approx(0.7354, abs=1e-4), 1.0)
+    # two episodes of six steps are two trials
+    assert bootstrap_interval([0, 1] * 6, mean_of([0.0] * 12)).high == pytest.approx(0.8419, abs=1e-4)
+
+
 def test_steps_of_one_record_are_drawn_together():
     # ten records of twenty equal steps hold ten findings, not two hundred
     scores = [float(record < 5) for record in range(10) for _ in range(20)]

@@ -243,6 +243,19 @@ def test_chat_template_refuses_turns_that_it_would_drop(tokenizer):
 
 
 @pytest.mark.slow
+def test_an_environment_that_cannot_solve_begins_anew(tmp_path, monkeypatch, capsys):
+    shares = iter([1.0, 0.1, 1.0, 1.0, 1.0, 1.0])
+    found = {"valid": 1.0, "unique": 1.0, "clauses": 4.0}
+    monkeypatch.setattr(build, "examine_environment", lambda *_, **__: found | {"wrong_gold": next(shares)})
+    schedule = warm_start.Schedule(environment=1, agent=1)
+    assert build.build(tmp_path, "mild", 0, schedule, attempts=1)["beginnings"] == 2
+    assert "100% wrong golds: the environment begins anew" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="seed 7: the environment did not learn to solve"):
+        build.build(tmp_path / "never", "mild", 7, schedule, attempts=1)
+    assert not (tmp_path / "never" / "environment").exists()
+
+
+@pytest.mark.slow
 def test_a_three_step_build_writes_what_verl_and_vllm_load(tmp_path):
     schedule = warm_start.Schedule(environment=3, agent=3)
     result = build.build(tmp_path, "mild", 0, schedule, attempts=1)

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from genenv_verl.cli import app
 from genenv_verl.report.task_text import MAX_TEXT_CHARS, printable
+from genenv_verl.tasks.validity import RULES
 
 CALL = {"name": "find_bus", "arguments": {"seats": 2}}
 PARAMETERS = {"type": "object", "properties": {"seats": {"type": "integer"}, "day": {}}, "required": ["seats"]}
@@ -86,6 +87,25 @@ def test_a_missing_file_is_named(tmp_path, command):
     result = run(command, tmp_path / "none.jsonl")
     assert result.exit_code == 2
     assert "none.jsonl" in result.output
+
+
+def test_rules_of_ones_own_are_applied(tmp_path):
+    path, rules = tmp_path / "seeds.jsonl", tmp_path / "my_rules.py"
+    path.write_text(json.dumps(task("a")) + "\n" + json.dumps(task("b", "FIND A BUS FOR TWO.")) + "\n")
+    rules.write_text(
+        "from genenv_verl.tasks.validity import Candidate, rule\n"
+        "@rule('shouting_in_a_file')\n"
+        "def goal_is_not_all_capitals(candidate: Candidate):\n"
+        "    return 'capitals' if candidate.task.context.goal.isupper() else None\n"
+    )
+    try:
+        result = CliRunner().invoke(app, ["tasks", "validate", str(path), "--json", "--rules", str(rules)])
+    finally:
+        RULES.pop("shouting_in_a_file")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["invalid_reasons"] == {"shouting_in_a_file": 1}
+    missing = CliRunner().invoke(app, ["tasks", "validate", str(path), "--rules", str(tmp_path / "none.py")])
+    assert missing.exit_code == 2 and "none.py" in missing.stderr
 
 
 def test_show_says_what_a_task_is_and_was_worth(epoch):
