@@ -57,7 +57,8 @@ def validate(
     """Counts valid tasks and the reasons of the others. Exit status 1 if a line is not valid, 2 if there is no file.
 
     Checked are the schema and the validity rules that need no run (no tokenizer, no pool). Checkers are tried in the
-    jail, about a hundred answers each; in a run's task file the run's own rejections count and none is tried again.
+    jail, about a hundred answers each. In a run's task file the run's own rejections count, and what it has tried with
+    its own reward and sandbox is not tried again.
 
     Example: `genenv-verl tasks validate run/genenv/tasks/epoch_0000.jsonl --rules my_rules.py`
     """

@@ -65,7 +65,7 @@ class Attempts:
 
     @property
     def has_variance(self) -> bool:
-        """Whether both outcomes occur. Without that GRPO's advantages are all zero."""
+        """Whether both outcomes occur. Without that, rewards of 0 and 1 give GRPO no advantage."""
         return 0 < self.successes < self.scored
 
 

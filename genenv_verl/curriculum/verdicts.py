@@ -204,7 +204,7 @@ def _warnings(epoch: int, scored: Sequence[Attempts], groups: Sequence[Group], r
         solved = sum(entry.successes > 0 for entry in scored)
         warnings.append(
             f"epoch {epoch}: no task was both solved and failed ({solved} of {len(scored)} always solved, the others "
-            "never): every GRPO advantage is zero and the agent learns nothing; check the scorer"
+            "never): rewards of 0 and 1 then teach the agent nothing; check the scorer"
         )
     if len(rewards) > 1 and max(rewards) - min(rewards) < 1e-9:
         warnings.append(

@@ -112,6 +112,10 @@ def _generation_lines(inspected: InspectedTask, full: bool) -> Iterator[tuple[st
         figures = {"p̂": "p_hat", "of its group": "group_p_hat", "R_env": "reward", "weight": "weight"}
         values = ", ".join(f"{name} {_number(line.get(key))}" for name, key in figures.items())
         yield "worth", values + (", accepted" if line.get("accepted") else ", not accepted")
+    trust = line.get("trust")
+    flags = trust.get("flags") if isinstance(trust, Mapping) else None
+    if isinstance(flags, list) and flags:
+        yield "trust", ", ".join(map(str, flags)) + (", quarantined" if line.get("quarantined") else "")
 
 
 def _number(value: Any) -> str:

@@ -34,6 +34,8 @@ from genenv_verl.tasks.validity import RULES, Candidate, ValidityFilter
 # Rules that need a run's seeds and pools. The others judge a task by itself, or say nothing without a run.
 _RULES_OF_A_RUN = ("duplicate",)
 _RULES_ON_CHECKERS = ("checker",)
+# What a run has tried with its own reward and sandbox is not tried again with the defaults.
+_RULES_TRIED_BY_A_RUN = (*_RULES_ON_CHECKERS, "reference_undiscriminating")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def inspect_tasks(path: str | Path, solves: Solves, checkers: CheckerBackend | N
 
     Args:
         path: ``.jsonl``, ``.json`` or ``.parquet``, see ``scan_records``.
-        solves: R_agent, for the rule that tries a task's gold and wrong answers.
+        solves: R_agent, for the rule that tries a task's gold and wrong answers; a run's tasks have been tried by it.
         checkers: What tries checkers, but for those of a run's tasks, which the run has tried. None: they are not run.
 
     Raises:
@@ -88,6 +90,7 @@ def _inspect(row: int, record: Any, solves: Solves, checkers: CheckerBackend | N
     if isinstance(record, RecordError):
         return InspectedTask(row, None, record.reason, str(record))
     generation: Mapping[str, Any] = {}
+    left_out = _RULES_OF_A_RUN if checkers else _RULES_OF_A_RUN + _RULES_ON_CHECKERS
     if isinstance(record, Mapping) and "rejection" in record and "task" in record:
         generation, rejection = record, record["rejection"]
         if record["task"] is None:
@@ -95,15 +98,17 @@ def _inspect(row: int, record: Any, solves: Solves, checkers: CheckerBackend | N
             reason = str(rejection.get("reason")) if known else "schema"
             detail = str(rejection.get("detail", "")) if known else "neither a task nor a rejection"
             return InspectedTask(row, None, reason, detail, generation)
-        record, checkers = record["task"], None
+        record, left_out = record["task"], _RULES_OF_A_RUN + _RULES_TRIED_BY_A_RUN
     try:
         task = task_of(record)
     except RecordError as error:
         return InspectedTask(row, None, error.reason, str(error), generation)
-    return InspectedTask(row, task, *_complaint(task, solves, checkers), generation)
+    return InspectedTask(row, task, *_complaint(task, solves, checkers, left_out), generation)
 
 
-def _complaint(task: Task, solves: Solves, checkers: CheckerBackend | None) -> tuple[str | None, str]:
+def _complaint(
+    task: Task, solves: Solves, checkers: CheckerBackend | None, left_out: tuple[str, ...]
+) -> tuple[str | None, str]:
     """The first validity rule that a task breaks by itself, and what is wrong."""
     no_limits = ValidityFilter(
         max_prompt_tokens=0,
@@ -114,7 +119,6 @@ def _complaint(task: Task, solves: Solves, checkers: CheckerBackend | None) -> t
         solves=solves,
         checkers=checkers,
     )
-    left_out = _RULES_OF_A_RUN if checkers else _RULES_OF_A_RUN + _RULES_ON_CHECKERS
     candidate = Candidate(task, task, no_limits)
     for reason, complaint_about in RULES.items():
         complaint = None if reason.startswith(left_out) else complaint_about(candidate)

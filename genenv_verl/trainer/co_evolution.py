@@ -194,7 +194,9 @@ class CoEvolution:
                 seed=request.seed,
                 task_id=request.task_id,
                 epoch=epoch,
-                generator=Generator(model=self.model_name, step=step, sampling=self.sampling),
+                generator=Generator(
+                    model=self.model_name, step=step, sampling=self.sampling | {"seed": request.sampling_seed}
+                ),
                 truncated=truncated,
                 success_threshold=self.settings.success_threshold,
                 validity=self.validity,
@@ -386,8 +388,12 @@ class CoEvolution:
             "d_train_size": len(self.run.d_train),
             "d_env_size": len(self.run.d_env),
             **self.trust.summary(self._attempted()),
-            "warnings": [*verdict.warnings, *self.trust.warnings(self.epoch, self._attempted())],
+            "warnings": self.warnings(verdict),
         }
+
+    def warnings(self, verdict: EpochVerdict) -> list[str]:
+        """What a person should look at, as sentences."""
+        return [*verdict.warnings, *self.trust.warnings(self.epoch, self._attempted())]
 
     # ------------------------------------------------------------------ checkpoint
 

@@ -126,7 +126,10 @@ class GenEnvTrainer(CountedTrainer):
             batch_size=self.config.data.train_batch_size,
             make_validity_filter=self._validity_filter,
             model_name=environment.actor_rollout_ref.model.path,
-            sampling={key: rollout[key] for key in ("temperature", "top_p", "top_k")},
+            sampling={
+                **{key: rollout[key] for key in ("temperature", "top_p", "top_k")},
+                "max_tokens": rollout["response_length"],
+            },
             # the environment is built later, but before it is asked for anything
             prompt_budget=TokenBudget(rollout.prompt_length, lambda messages: len(self.environment.tokenize(messages))),
         )
@@ -374,7 +377,7 @@ class GenEnvTrainer(CountedTrainer):
             self._write_line({}, [], metrics)
         else:
             verdict = self.co_evolution.judge()
-            for warning in verdict.warnings:
+            for warning in self.co_evolution.warnings(verdict):
                 logger.warning("genenv: %s", warning)
             training_set = self.co_evolution.training_set(verdict)
             self.co_evolution.store_environment_records(verdict, self.global_steps)

@@ -24,7 +24,8 @@ ARGUMENTS = {"to": "acc-1", "amount": 10, "tags": ["a", "b"], "when": {"day": 3}
 
 def complaint(goal: str, gold=({"name": "pay", "arguments": ARGUMENTS},), **context) -> str | None:
     task = Task.model_validate({"task_id": "t", "context": {"goal": goal, **context}, "gold_action": list(gold)})
-    return gold_is_not_in_the_prompt(Candidate(task, task, limits=None))
+    seed = Task.model_validate({"task_id": "s", "context": {"goal": "Collect."}, "gold_action": []})
+    return gold_is_not_in_the_prompt(Candidate(task, seed, limits=None))
 
 
 REVERSED = dict(reversed(ARGUMENTS.items()))
@@ -52,9 +53,29 @@ def test_a_serialised_gold_is_found_wherever_the_agent_reads_it(spelled):
     assert "call of pay" in complaint("Pay.", history=[{"role": "tool", "content": spelled}])
 
 
+def tool(description: str) -> dict:
+    function = {"name": "pay", "description": "Pays.", "parameters": {"type": "object", "properties": {"to": {}}}}
+    function["parameters"]["properties"]["to"] = {"type": "string", "description": description}
+    return {"type": "function", "function": function}
+
+
+def test_a_tool_that_the_environment_wrote_must_not_spell_the_gold():
+    spelled = 'For example pay(to="acc-1", amount=10, tags=["a", "b"], when={"day": 3}).'
+    assert "call of pay" in complaint("Pay.", tools=[tool(spelled)])
+    assert complaint("Pay.", tools=[tool("The account.")]) is None
+    # what stands in the seed's own specification is the user's
+    context = {"goal": "Pay.", "tools": [tool(spelled)]}
+    task = Task.model_validate(
+        {"task_id": "t", "context": context, "gold_action": [{"name": "pay", "arguments": ARGUMENTS}]}
+    )
+    assert gold_is_not_in_the_prompt(Candidate(task, task, limits=None)) is None
+
+
 @pytest.mark.parametrize("spelled", [json.dumps(ARGUMENTS), json.dumps(REVERSED), str(ARGUMENTS)])
-def test_bare_arguments_give_the_gold_away_in_the_goal_only(spelled):
+def test_bare_arguments_give_the_gold_away_but_in_a_result(spelled):
     assert "arguments of pay" in complaint(f"Pay with {spelled}.")
+    assert "arguments of pay" in complaint("Pay.", system=spelled)
+    assert "arguments of pay" in complaint("Pay.", constraints=[spelled])
     assert complaint("Pay.", history=[{"role": "tool", "content": spelled}]) is None
 
 

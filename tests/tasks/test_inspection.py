@@ -116,3 +116,12 @@ def test_checkers_of_seeds_are_tried_those_of_a_run_are_not(tmp_path):
 
     assert reasons(None) == [None, None]
     assert reasons(Unavailable("no jail here")) == ["checker_unavailable", None]
+
+
+def test_a_reward_that_a_run_has_tried_is_not_tried_again_with_the_defaults(tmp_path):
+    sentence = {"kind": "reference_answer", "reference": "the train leaves at noon", "success_threshold": 0.8}
+    lax = {**task("c", evaluation=sentence), "gold_action": None}
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("\n".join(map(json.dumps, [lax, generation({**lax, "task_id": "d"})])) + "\n")
+    reasons = [inspected.reason for inspected in inspect_tasks(path, is_solved)]
+    assert reasons == ["reference_undiscriminating", None]

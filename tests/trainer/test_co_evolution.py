@@ -271,7 +271,7 @@ def test_the_environment_is_told_how_the_agent_does(tmp_path):
     seen = {generation.seed_id for generation in log.generations[0]}
     for request in loop.requests(1):
         text = request.messages[-1]["content"]
-        assert "at all tasks: 25 %" in text
+        assert "at all tasks that you wrote: 25 %" in text
         assert ("at variations of this task: 25 %" in text) == (request.seed.task_id in seen)
 
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from genenv_verl.tasks.json_reader import MAX_JSON_CHARS, scan_json
 from genenv_verl.tasks.novelty import normalise_text
-from genenv_verl.tasks.schema import ToolCall
+from genenv_verl.tasks.schema import ToolCall, ToolSpec
 from genenv_verl.tasks.self_test import gold_response
 from genenv_verl.tasks.validity.registry import Candidate, rule
 
@@ -46,21 +47,34 @@ def reference_says_something(candidate: Candidate) -> str | None:
 def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     """A task whose prompt spells out its gold measures copying.
 
-    Looked for are the gold's calls, as JSON or as a call expression, and in the goal also the bare arguments object,
-    whatever the order of the arguments.
+    Looked for are the gold's calls, as JSON or as a call expression, also in the descriptions of tools that are not the
+    seed's; and the bare arguments object where no earlier result may hold it, whatever the order of the arguments.
     """
     context = candidate.task.context
-    texts = (context.goal, context.system, *context.constraints, *(message.content for message in context.history))
+    written = (context.goal, context.system, *context.constraints)
+    tools = _descriptions(tool for tool in context.tools if tool not in candidate.seed.context.tools)
+    texts = (*written, *tools, *(message.content for message in context.history))
     for call in candidate.task.gold_action or ():
         if any(_spells_call(text, call) for text in texts):
             return f"the call of {call.name} stands in the prompt"
-        if call.arguments and _spells_arguments(context.goal, call):
-            return f"the arguments of {call.name} stand in the goal"
+        if call.arguments and any(_spells_arguments(text, call) for text in written):
+            return f"the arguments of {call.name} stand in the prompt"
     reference = normalise_text(candidate.task.evaluation.reference or "")
     # A short reference ("yes", "Rome or Paris") stands in many a fair question.
     if len(reference) >= 24 and any(reference in normalise_text(text) for text in texts):
         return "the reference answer stands in the prompt"
     return None
+
+
+def _descriptions(tools: Iterable[ToolSpec]) -> list[str]:
+    """What tools say about themselves and their arguments."""
+    found: list[str] = []
+    places: list[Any] = [tool.model_dump() for tool in tools]
+    for place in places:  # Grows while it is walked.
+        if isinstance(place, dict):
+            found += [text for key, text in place.items() if key == "description" and isinstance(text, str)]
+        places += place.values() if isinstance(place, dict) else place if isinstance(place, list) else ()
+    return found
 
 
 def _spells_call(text: str, call: ToolCall) -> bool:
