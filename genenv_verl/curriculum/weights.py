@@ -11,16 +11,20 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Weights of reward-weighted regression: how much each accepted generation counts in the environment's update."""
+"""Weights of the environment's update: how much each accepted generation counts, by regression (RWR) or by GRPO."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal
 
 import numpy as np
 
+Objective = Literal["rwr", "grpo"]
 Weighting = Literal["exp", "linear"]
+
+# Rewards of equal worth may differ by rounding: p̂ = 0.3 and p̂ = 0.7, say, with α = 0.5.
+_EQUAL = 1e-9
 
 
 def regression_weights(rewards: Sequence[float], *, lam: float, kind: Weighting) -> np.ndarray:
@@ -57,3 +61,31 @@ def regression_weights(rewards: Sequence[float], *, lam: float, kind: Weighting)
     else:
         raise ValueError(f"weight must be 'exp' or 'linear', got {kind!r}")
     return weights / weights.mean()
+
+
+def group_advantages(rewards: Sequence[float], groups: Sequence[Hashable]) -> np.ndarray:
+    """Group-relative advantages A_i = (R_i − mean) / (std + 1e-6) over the rewards of i's group (SPEC section 2).
+
+    Source: GRPO, Shao et al. 2024, arXiv 2402.03300; the deviation is the sample's (m − 1), as in verl's GRPO. A group
+    of one, and one of equal rewards, tells nothing: its advantages are exactly 0.
+
+    Args:
+        rewards: R_env of the accepted generations, shape ``[n]``; none gives an empty array.
+        groups: For each of them what it is compared within, shape ``[n]``: its seed.
+
+    Returns:
+        float64, shape ``[n]``; the sum over a group is 0, and |A_i| < (m − 1) / √m in a group of m.
+
+    Raises:
+        ValueError: If there are not as many groups as rewards.
+    """
+    members_of: dict[Hashable, list[int]] = {}
+    for position, (_, group) in enumerate(zip(rewards, groups, strict=True)):
+        members_of.setdefault(group, []).append(position)
+    reward = np.asarray(rewards, dtype=np.float64)
+    advantages = np.zeros_like(reward)
+    for members in members_of.values():
+        own = reward[members]
+        if np.ptp(own) > _EQUAL:
+            advantages[members] = (own - own.mean()) / (own.std(ddof=1) + 1e-6)
+    return advantages
