@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from genenv_verl.config.allowed import allowed_values, block_of
 from genenv_verl.rewards.measures import find_measure
@@ -178,6 +178,7 @@ class Settings(_Block):
     min_accepted: int = Field(default=16, ge=0)
     top_k: float = Field(default=0.25, gt=0.0, le=1.0)
     history_decay: Share = 0.5
+    objective: Literal["rwr", "grpo"] = "rwr"
     rwr: RegressionSettings
     mixture: MixtureSettings = Field(default_factory=MixtureSettings)
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings)
@@ -187,6 +188,20 @@ class Settings(_Block):
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
     watchdog: WatchdogSettings = Field(default_factory=WatchdogSettings)
     poll_interval: float = Field(default=0.1, gt=0.0)
+
+    @field_validator("objective")
+    @classmethod
+    def _variations_can_differ(cls, objective: str, info: ValidationInfo) -> str:
+        """No advantage tells of difficulty where a seed's variations share one p̂, or where there is only one."""
+        granularity = info.data.get("granularity")
+        if objective == "grpo" and granularity in ("seed", "batch"):
+            raise ValueError(
+                f"it compares the variations of a seed, which share one p̂ with genenv.granularity = {granularity!r}; "
+                "set genenv.granularity=task or shrunk, or genenv.preset=calibrated"
+            )
+        if objective == "grpo" and info.data.get("n_variations") == 1:
+            raise ValueError("it compares the variations of a seed, and genenv.n_variations = 1; set it to 2 or more")
+        return objective
 
     @property
     def has_environment(self) -> bool:

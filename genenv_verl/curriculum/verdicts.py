@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from genenv_verl.curriculum.acceptance import Filter, is_in_band, select_groups
 from genenv_verl.curriculum.difficulty import Attempts, Granularity, Group, group_attempts
 from genenv_verl.curriculum.environment_reward import environment_reward
-from genenv_verl.curriculum.weights import Weighting, regression_weights
+from genenv_verl.curriculum.weights import Objective, Weighting, group_advantages, regression_weights
 
 HISTOGRAM_BINS = 10
 
@@ -36,7 +36,8 @@ class TaskVerdict:
         group_p_hat: p̂ of its group, which the reward is taken from; None if the group has too few scored attempts.
         reward: R_env in (0, 1], scaled where the attempts say so; None where there is no ``group_p_hat``, and for a
             quarantined task.
-        weight: RWR weight >= 0, with mean 1 over the accepted tasks of the epoch; 0 if not accepted.
+        weight: ``rwr``: >= 0, with mean 1 over the accepted tasks of the epoch. ``grpo``: the advantage among the
+            accepted tasks of its seed, of either sign. 0 if not accepted.
         accepted: Whether the task enters the environment's update.
     """
 
@@ -96,6 +97,7 @@ def judge_epoch(
     filter: Filter,
     min_accepted: int,
     top_k: float,
+    objective: Objective,
     lam: float,
     weight: Weighting,
     quarantined: Collection[str] = (),
@@ -115,8 +117,9 @@ def judge_epoch(
         filter: ``band``, ``top_k`` or ``none``, see :func:`select_groups`.
         min_accepted: Tasks below which the band is widened to the nearest groups.
         top_k: Share of the groups that ``filter="top_k"`` accepts.
-        lam: Temperature λ > 0 of the weights.
-        weight: ``exp`` or ``linear``, see :func:`regression_weights`.
+        objective: ``rwr``, see :func:`regression_weights`, or ``grpo``, see :func:`group_advantages`.
+        lam: Temperature λ > 0 of the weights, read by ``rwr``.
+        weight: ``exp`` or ``linear``, read by ``rwr``.
         quarantined: Tasks that must not train the environment. They count in p̂ and in the groups, as all attempts do,
             but are neither accepted nor rewarded.
         reward_factors: By task, what R_env is multiplied with, in (0, 1]; 1 for a task that is not there.
@@ -136,7 +139,11 @@ def judge_epoch(
     }
     selection = select_groups(trained, alpha=alpha, k_min=k_min, filter=filter, min_accepted=min_accepted, top_k=top_k)
     accepted = [position for index in selection.accepted for position in trained[index].members]
-    weights = regression_weights([reward_of[position] for position in accepted], lam=lam, kind=weight)
+    accepted_rewards = [reward_of[position] for position in accepted]
+    if objective == "grpo":
+        weights = group_advantages(accepted_rewards, [attempts[position].seed_id for position in accepted])
+    else:
+        weights = regression_weights(accepted_rewards, lam=lam, kind=weight)
     weight_of = dict(zip(accepted, weights.tolist(), strict=True))
 
     rewards = list(reward_of.values())

@@ -299,6 +299,7 @@ class CoEvolution:
             filter=settings.filter,
             min_accepted=settings.min_accepted,
             top_k=settings.top_k,
+            objective=settings.objective,
             lam=settings.rwr.lam,
             weight=settings.rwr.weight,
             quarantined={generation.task_id for generation in attempted if self.trust.is_quarantined(generation)},
@@ -313,9 +314,9 @@ class CoEvolution:
         return [generation for generation in self.generations if generation.attempts]
 
     def training_set(self, verdict: EpochVerdict) -> list[tuple[Generation, float]]:
-        """The accepted generations with their weights, in the order in which they were written."""
+        """The accepted generations that have a weight, with it, in the order in which they were written."""
         pairs = zip(self._attempted(), verdict.tasks, strict=True)
-        return [(generation, judged.weight) for generation, judged in pairs if judged.accepted and judged.weight > 0.0]
+        return [(generation, judged.weight) for generation, judged in pairs if judged.accepted and judged.weight != 0.0]
 
     def store_environment_records(self, verdict: EpochVerdict, step: int) -> None:
         """Appends the epoch's judged generations to D_env: (context, generation, p̂, R_env, weight, epoch)."""

@@ -138,6 +138,13 @@ def test_the_callers_block_is_left_as_it_is():
         ({"beta": math.inf}, "genenv.beta", "inf", "number > 0"),
         ({"granularity": "epoch"}, "genenv.granularity", "'epoch'", "task | seed | batch | shrunk"),
         ({"filter": "Band"}, "genenv.filter", "'Band'", "band | top_k | none"),
+        ({"objective": "ppo"}, "genenv.objective", "'ppo'", "rwr | grpo"),
+        ({"objective": "grpo"}, "genenv.objective", "'grpo'", "genenv.granularity = 'seed'; set"),
+        (
+            {"objective": "grpo", "preset": "calibrated", "granularity": "batch"},
+            "genenv.objective", "'batch'", "genenv.granularity=task or shrunk, or genenv.preset=calibrated",
+        ),
+        ({"objective": "grpo", "preset": "calibrated", "n_variations": 1}, "genenv.objective", "'grpo'", "2 or more"),
         ({"k_min": 0.0}, "genenv.k_min", "0.0", "number in (0, 1)"),
         ({"k_min": 1.0}, "genenv.k_min", "1.0", "number in (0, 1)"),
         ({"k_min": math.nan}, "genenv.k_min", "nan", "number in (0, 1)"),
@@ -172,6 +179,12 @@ def test_a_bad_value_names_key_value_and_what_is_allowed(block, key, value, allo
     assert message.startswith(f"{key} = ")
     assert value in message and allowed in message
     assert len(message.splitlines()) == 1
+
+
+@pytest.mark.parametrize("block", [{"preset": "calibrated"}, {"granularity": "task"}, {"granularity": "shrunk"}])
+def test_grpo_as_objective_takes_single_tasks_and_any_filter(block):
+    assert settings(objective="grpo", **block).objective == "grpo"
+    assert settings(objective="grpo", filter="band", **block).filter == "band"
 
 
 def test_all_faults_are_named_one_a_line():

@@ -18,6 +18,7 @@ import pytest
 
 from genenv_verl.curriculum.difficulty import Attempts
 from genenv_verl.curriculum.verdicts import judge_epoch, p_hat_histogram
+from genenv_verl.curriculum.weights import regression_weights
 
 
 def task(name, k, n=8, seed=None, unscored=0):
@@ -34,6 +35,7 @@ def judge(attempts, **overrides):
         "filter": "band",
         "min_accepted": 0,
         "top_k": 0.5,
+        "objective": "rwr",
         "lam": 1.0,
         "weight": "exp",
     }
@@ -160,3 +162,23 @@ def test_reward_factors_scale_the_reward_of_a_task():
     verdict = judge([task("a", 4), task("b", 4)], reward_factors={"a": 0.25}, lam=0.5)
     assert [entry.reward for entry in verdict.tasks] == [0.25, 1.0]
     assert verdict.tasks[0].weight < verdict.tasks[1].weight
+
+
+def test_grpo_weighs_accepted_tasks_against_their_seeds_others():
+    """Seed s: R_env of p̂ = 0.25, 0.5 and, outside the band, 1. Only the first two are compared: ±1/√2."""
+    epoch = [task("a", 2, seed="s"), task("b", 4, seed="s"), task("out", 8, seed="s"), task("alone", 5, seed="t")]
+    verdict = judge(epoch, objective="grpo", k_min=0.25)
+    assert [entry.weight for entry in verdict.tasks] == pytest.approx([-(0.5**0.5), 0.5**0.5, 0.0, 0.0], abs=1e-4)
+    assert [entry.accepted for entry in verdict.tasks] == [True, True, False, True]
+    everything = judge(epoch, objective="grpo", filter="none")
+    assert everything.tasks[2].weight < 0.0 < everything.tasks[0].weight < everything.tasks[1].weight
+
+
+def test_the_objective_changes_weights_only():
+    epoch = [task("a", 2, seed="s"), task("b", 4, seed="s"), task("c", 8, seed="t")]
+    regression, grpo = (judge(epoch, objective=objective, filter="none") for objective in ("rwr", "grpo"))
+    by_hand = regression_weights([entry.reward for entry in regression.tasks], lam=1.0, kind="exp")
+    assert [entry.weight for entry in regression.tasks] == by_hand.tolist()
+    unweighted = [[dataclasses.replace(entry, weight=0.0) for entry in verdict.tasks] for verdict in (regression, grpo)]
+    assert unweighted[0] == unweighted[1]
+    assert dataclasses.replace(regression, tasks=[]) == dataclasses.replace(grpo, tasks=[])

@@ -375,6 +375,21 @@ def test_invariant_3_d_env_names_the_step_and_holds_the_environments_own_tokens(
         assert sum(weight for _, weight in pairs) == pytest.approx(len(pairs))
 
 
+def test_with_grpo_as_objective_worse_variations_train_the_environment_with_negative_weights(tmp_path):
+    loop = new_loop(tmp_path, objective="grpo", preset="calibrated")
+    log = play(loop, 1, 9, Log())
+    seeds_of = {}
+    for epoch, pairs in log.training_sets.items():
+        for generation, weight in pairs:
+            seeds_of.setdefault((epoch, generation.seed_id), []).append(weight)
+    assert seeds_of
+    for weights in seeds_of.values():
+        assert min(weights) < 0.0 < max(weights)
+        assert sum(weights) == pytest.approx(0.0, abs=1e-9)
+    stored = [record["weight"] for record in loop.run.d_env if record["weight"] != 0.0]
+    assert stored == [weight for pairs in log.training_sets.values() for _, weight in pairs]
+
+
 def test_invariant_7_without_a_valid_task_the_epoch_trains_on_base_data_and_the_run_goes_on(tmp_path):
     def environment(request):
         return task_text(request) if ".e1." in request.task_id else broken_text(request, "not_json")
