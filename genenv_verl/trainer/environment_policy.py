@@ -13,7 +13,8 @@
 # limitations under the License.
 """The environment policy: a second verl worker group with rollout servers of its own.
 
-It writes tasks through verl's LLM server client and is trained by reward-weighted regression with verl's own engine.
+It writes tasks through verl's LLM server client and is trained by reward-weighted regression (or with
+GRPO's advantages) with verl's own engine.
 """
 
 from __future__ import annotations
@@ -216,13 +217,13 @@ class EnvironmentPolicy:
     # ------------------------------------------------------------------ learning
 
     def update(self, samples: Sequence[Sample], seed: int) -> dict[str, Any]:
-        """Reward-weighted regression on accepted generations.
+        """Weighted training on accepted generations.
 
         Before each optimizer step but the first, the divergence from the policy that sampled is measured on the
         step's own batch; beyond ``max_kl`` this and all later steps are left out.
 
         Args:
-            samples: accepted generations, weights of mean 1.
+            samples: accepted generations; weights of mean 1, or advantages of either sign.
             seed: for the order of the batches.
 
         Returns:

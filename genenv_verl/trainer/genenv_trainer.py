@@ -402,7 +402,7 @@ class GenEnvTrainer(CountedTrainer):
             update = self.environment.update(samples, seed=self.settings.seed + self.co_evolution.epoch)
         if not update["updates"]:
             epoch = self.co_evolution.epoch
-            print(f"genenv: epoch {epoch}: the environment is not updated, no accepted generation", flush=True)
+            print(f"genenv: epoch {epoch}: the environment is not updated, no generation has a weight", flush=True)
         self.cost.tokens["env_train"] += update.pop("tokens")
         return update
 

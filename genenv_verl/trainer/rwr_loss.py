@@ -18,6 +18,11 @@ the epoch, reference log-probabilities of the initial environment and T response
 
     L = 1/T * sum_i sum_t [ -w_i * log pi(y_it) + c * k3(log pi_0(y_it) - log pi(y_it)) ],    k3(r) = exp(r) - r - 1
 
+With ``genenv.objective=grpo`` w_i is the generation's advantage, of either sign. At the first optimizer step of an
+update the policy is the one that sampled, and the gradient of the first term is GRPO's at ratio 1, averaged over the
+tokens of generations whose advantage is not 0. Later steps are not clipped: ``genenv.rwr.max_kl`` ends the update
+instead.
+
 k3 is a non-negative estimate of KL(pi || pi_0) on sampled tokens; the plain difference becomes negative on a sample, so
 that a penalty or a cap built on it would act in the wrong direction.
 """

@@ -119,7 +119,7 @@ def split(rows: list[Row], cuts: list[int]) -> list[list[Row]]:
 def batches(draw: st.DrawFn, min_rows: int = 1) -> list[Row]:
     shapes = draw(
         st.lists(
-            st.tuples(st.integers(1, 5), st.integers(0, 6), st.floats(0.0, 4.0, width=32)),
+            st.tuples(st.integers(1, 5), st.integers(0, 6), st.floats(-4.0, 4.0, width=32)),
             min_size=min_rows,
             max_size=7,
         ).filter(lambda shapes: any(response for _, response, _ in shapes))
@@ -244,6 +244,16 @@ def test_what_stands_at_masked_positions_does_not_matter(masked, kl_coef):
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-12)
     assert not elsewhere.any()
     assert np.isfinite(list(metrics.values())).all()
+
+
+def test_a_step_moves_the_log_probability_of_a_generation_with_the_sign_of_its_weight():
+    """Two generations of three tokens each, weights of −1 and 1 as an advantage gives them; plain gradient descent."""
+    rows = [Row(2, np.full(3, -1.0), np.full(3, -1.0), weight) for weight in (-1.0, 1.0)]
+    _, gradient, elsewhere, _ = run(rows, 0.0, tokens_of(rows))
+    worse, better = np.split(-gradient, 2)
+    assert (worse < 0.0).all() and (better > 0.0).all()
+    np.testing.assert_allclose(worse, -better)
+    assert not elsewhere.any()
 
 
 def test_half_precision_log_probs_do_not_round_weights():
