@@ -254,6 +254,19 @@ def test_the_attempts_are_counted_in_the_task_file(tmp_path):
     assert "band_too_narrow" not in found(write(tmp_path, lines, None, tasks)), "64 attempts pass 90 %"
 
 
+def test_where_variations_are_compared_neither_lambda_nor_seed_groups_are_remedies(tmp_path):
+    grpo = configured(objective="grpo", granularity="task")
+    still = found(write(tmp_path / "still", plant(healthy(), "env_update.kl_initial", 0.0), grpo))
+    assert "genenv.rwr.lam" not in [remedy.key for remedy in still["environment_not_moving"].remedies]
+    lines, _ = planted_by_hand()["band_too_narrow"]
+    narrow = found(write(tmp_path / "narrow", lines, grpo))["band_too_narrow"]
+    assert narrow.remedies and "genenv.granularity" not in [remedy.key for remedy in narrow.remedies]
+    lines, _ = planted_by_hand()["weights_nearly_equal"]
+    assert found(write(tmp_path / "equal", lines, configured(filter="none", objective="grpo"))) == {}
+    equal = found(write(tmp_path / "rewards", plant(healthy(), "env_update.updates", 0), grpo))
+    assert "genenv.objective=grpo" in equal["environment_not_moving"].says
+
+
 def test_seed_groups_are_no_remedy_for_seed_groups(tmp_path):
     finding = found(write(tmp_path, healthy(), configured(k_min=0.01)))["band_too_narrow"]
     assert "genenv.granularity" not in [remedy.key for remedy in finding.remedies]

@@ -19,7 +19,7 @@ a finding or None. The thresholds stand at the top of its module, each with its 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from genenv_verl.report.diagnose import attempts, environment, halts, written_tasks
@@ -63,7 +63,8 @@ class Diagnosis:
 def diagnose(run: Run) -> Diagnosis:
     """Applies all rules; never an error, whatever the run's files hold."""
     facts = Facts(run)
-    findings = {name: found for name, check in RULES.items() if (found := check(facts)) is not None}
+    found = {name: finding for name, check in RULES.items() if (finding := check(facts)) is not None}
+    findings = {name: _with_usable_remedies(finding, facts) for name, finding in found.items()}
     notes = [*run.notes]
     if len(run.epochs) < MIN_TREND:
         notes.append(f"Trends need {MIN_TREND} epochs, {len(run.epochs)} can be read.")
@@ -71,3 +72,11 @@ def diagnose(run: Run) -> Diagnosis:
     if isinstance(warnings, list):
         notes.extend(f"The run warned: {warning}" for warning in warnings[:3] if isinstance(warning, str))
     return Diagnosis(str(run.root), run.variant, len(run.epochs), findings, facts.assumed, notes)
+
+
+def _with_usable_remedies(finding: Finding, facts: Facts) -> Finding:
+    """The finding without what ``genenv.objective=grpo`` does not read (λ) or refuses (seed groups)."""
+    if not facts.compares_variations:
+        return finding
+    usable = (it for it in finding.remedies if it.key != "genenv.rwr.lam" and not it.advice.startswith("seed:"))
+    return replace(finding, remedies=tuple(usable))

@@ -92,6 +92,13 @@ def _no_updates(facts: Facts) -> Finding:
             Remedy("genenv.filter", "none: weights decide instead of a band"),
             Remedy("genenv.k_min", "widen the band"),
         )
+    elif facts.compares_variations:
+        why = f"although {accepted:.0f} groups were accepted: genenv.objective=grpo needs R_env to differ within a seed"
+        remedies = (
+            Remedy("genenv.filter", "none: all variations of a seed are compared"),
+            Remedy("genenv.n_variations", "raise it"),
+            Remedy("genenv.objective", "rwr: learns from equal rewards, too"),
+        )
     else:
         why = f"although {accepted:.0f} groups were accepted"
         remedies = (Remedy("genenv.environment.actor.optim.lr", "lower it if steps are not finite"),)
@@ -240,7 +247,7 @@ def weights_nearly_equal(facts: Facts) -> Finding | None:
     """Without a filter only the weights steer, and with these β and λ they hardly differ."""
     beta, lam = facts.setting("beta"), facts.setting("rwr.lam")
     numbers = all(isinstance(value, int | float) and value > 0 for value in (beta, lam))
-    if not facts.trains_environment or facts.filter != "none" or not numbers:
+    if not facts.trains_environment or facts.filter != "none" or facts.compares_variations or not numbers:
         return None
     worst = environment_reward(0.0 if facts.alpha >= 0.5 else 1.0, facts.alpha, beta)
     linear = facts.setting("rwr.weight") == "linear"

@@ -97,6 +97,11 @@ class Facts:
             value = PRESETS.get(str(values.get("genenv.preset")), {}).get(key.removeprefix("rwr."))
         return value
 
+    @property
+    def compares_variations(self) -> bool:
+        """Whether the environment is trained with GRPO's advantages, which know neither λ nor seed groups."""
+        return self.setting("objective") == "grpo"
+
     def number_setting(self, key: str, default: float) -> float:
         """A number of the ``genenv`` block; the default, noted as an assumption, where it is not recorded."""
         value = as_number(self.setting(key))
