@@ -101,12 +101,13 @@ def _cell(result: Mapping[str, Any]) -> Cell:
 
 
 def _average(cells: Mapping[str, Cell]) -> Cell | None:
-    """The unweighted mean of all five columns. Its interval takes the benchmarks as independent and normal."""
+    """The unweighted mean of all five columns. Its interval takes the benchmarks as independent and normal; it has none
+    where a column is 0 or 100 throughout, of which the spread is not known."""
     if cells.keys() != COLUMNS.keys() or any(cell.value is None for cell in cells.values()):
         return None
     value = sum(cell.value for cell in cells.values()) / len(cells)
     errors = [cell.standard_error for cell in cells.values()]
-    error = None if None in errors else math.sqrt(sum(e * e for e in errors)) / len(cells)
+    error = None if not all(errors) else math.sqrt(sum(e * e for e in errors)) / len(cells)
     return Cell(
         value,
         low=None if error is None else value - _Z95 * error,

@@ -61,6 +61,12 @@ def test_the_average_needs_all_five():
     assert measured_row("mine", all_five() | {"bfcl_ast": result("bfcl_ast", 1.0)}).average.value == pytest.approx(50.0)
 
 
+def test_an_average_over_a_column_of_unknown_spread_has_no_interval():
+    nothing = {"figure": 0.0, "interval": {"low": 0.0, "high": 0.26, "standard_error": 0.0}}
+    average = measured_row("mine", all_five(bfcl=nothing)).average
+    assert average.value == pytest.approx(40.0) and average.low is None and average.standard_error is None
+
+
 def test_the_interval_of_the_average_is_narrower_than_those_of_its_columns():
     average = measured_row("mine", all_five()).average
     assert average.standard_error == pytest.approx(5.0 / 5**0.5)
