@@ -334,7 +334,7 @@ def test_tables_and_comparisons_of_two_runs(serve, bamboogle, tmp_path):
     runner, runs = CliRunner(), [str(tmp_path / "half"), str(tmp_path / "all")]
     text = runner.invoke(app, ["table", *runs]).output
     assert "GenEnv 7B *(quoted)* | 54.5 | 41.8 | 79.1 | 76.0 | 16.6 | 53.6" in text
-    assert f"**fake ({runs[0]})** | – | – | – | 50.0 [" in text and "100.0 [100.0, 100.0] n=12 (exact match)" in text
+    assert f"**fake ({runs[0]})** | – | – | – | 50.0 [" in text and "100.0 [73.5, 100.0] n=12 (exact match)" in text
     assert "quoted" not in runner.invoke(app, ["table", runs[0], "--no-paper"]).output.split("Figures")[0]
     rows = json.loads(runner.invoke(app, ["table", *runs, "--format", "json"]).output)
     assert [row["source"] for row in rows] == ["quoted"] * 12 + ["measured"] * 2

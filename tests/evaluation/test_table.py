@@ -62,8 +62,8 @@ def test_the_average_needs_all_five():
 
 
 def test_an_average_over_a_column_of_unknown_spread_has_no_interval():
-    nothing = {"figure": 0.0, "interval": {"low": 0.0, "high": 0.26, "standard_error": 0.0}}
-    average = measured_row("mine", all_five(bfcl=nothing)).average
+    nothing = result("bfcl", 0.0) | {"interval": {"low": 0.0, "high": 0.26, "standard_error": 0.0}}
+    average = measured_row("mine", all_five() | {"bfcl": nothing}).average
     assert average.value == pytest.approx(40.0) and average.low is None and average.standard_error is None
 
 
