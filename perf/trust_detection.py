@@ -211,12 +211,13 @@ def study(tasks: Sequence[Task], options: argparse.Namespace) -> Counts:
     return counts
 
 
-def figures(found: Counter[tuple[str, str]], defect: str, flag: str) -> tuple[float | None, float, float]:
-    """Precision (None where nothing was flagged), recall, and flagged of 100 sound tasks."""
+def figures(found: Counter[tuple[str, str]], defect: str, flag: str) -> tuple[float | None, float | None, float]:
+    """Precision (None where nothing was flagged), recall (None where nothing could be), flagged of 100 sound tasks."""
     hits = found[defect, flag]
     raised = sum(count for (_, raised), count in found.items() if raised == flag)
     reached = found[defect, "all"] - found[defect, "validity"]
-    return hits / raised if raised else None, hits / reached, 100 * found["sound", flag] / found["sound", "all"]
+    recall = hits / reached if reached else None
+    return hits / raised if raised else None, recall, 100 * found["sound", flag] / found["sound", "all"]
 
 
 def spread(pooled: float | None, each: Iterable[float | None], digits: int) -> str:

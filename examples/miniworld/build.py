@@ -128,7 +128,7 @@ def examine_environment(
 
     Returns:
         ``valid`` and ``unique``, shares of all generations; ``wrong_gold``, the share of the valid ones whose calls are
-        not those of the true solver; ``clauses``, the valid goals' mean clause count.
+        not those of the true solver (1 without valid ones); ``clauses``, the valid goals' mean clause count.
     """
     prompt = EnvironmentPrompt(str(warm_start.ENVIRONMENT_TEMPLATE))
     unknown = {"seed_success": None, "family_success": None, "overall_success": None, "target_success": 0.5}
@@ -140,7 +140,7 @@ def examine_environment(
     golds = [(world.solve(task.context.goal), [call.model_dump() for call in task.gold_action or ()]) for task in tasks]
     return {
         "valid": len(tasks) / len(texts),
-        "wrong_gold": sum(true != gold for true, gold in golds) / max(1, len(tasks)),
+        "wrong_gold": sum(true != gold for true, gold in golds) / len(tasks) if tasks else 1.0,
         "unique": len(set(texts)) / len(texts),
         "clauses": sum(world.clause_count(task.context.goal) for task in tasks) / max(1, len(tasks)),
     }
@@ -190,7 +190,7 @@ def build(out: Path, world_name: str, seed: int, schedule: warm_start.Schedule, 
         environment = examine_environment(model, tokenizer, seeds, variations=attempts)
         if environment["wrong_gold"] <= schedule.most_wrong_golds:
             break
-        print(f"{environment['wrong_gold']:.0%} wrong golds: the environment begins anew", flush=True)
+        print(f"{environment['wrong_gold']:.0%} wrong golds: the environment has not learned to solve", flush=True)
     else:
         raise SystemExit(f"seed {seed}: the environment did not learn to solve; take another seed")
     models.save(model, tokenizer, out / "environment")

@@ -101,8 +101,11 @@ def _cell(result: Mapping[str, Any]) -> Cell:
 
 
 def _average(cells: Mapping[str, Cell]) -> Cell | None:
-    """The unweighted mean of all five columns. Its interval takes the benchmarks as independent and normal; it has none
-    where a column is 0 or 100 throughout, of which the spread is not known."""
+    """The unweighted mean of all five columns.
+
+    Its interval takes the benchmarks as independent and normal. It has none where a column is 0 or 100 throughout: of
+    such a column the spread is not known.
+    """
     if cells.keys() != COLUMNS.keys() or any(cell.value is None for cell in cells.values()):
         return None
     value = sum(cell.value for cell in cells.values()) / len(cells)

@@ -39,18 +39,16 @@ quadratic time."""
 _ASCII_SIGNS = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{NON-BREAKING HYPHEN}": "-", "\N{FRACTION SLASH}": "/"}
 )
-# NFKC would make digits of these, and so another number: 10² is not 102, and 1½ not 11/2.
-_POWER = re.compile(r"(?<=[0-9])(?=[¹²³⁰⁴-⁹⁺⁻])")
-_FRACTION = re.compile(r"(?<=[0-9])(?=[¼-¾⅐-⅞])")
-_INDEX = re.compile(r"(?<=[0-9])(?=[₀-₉])")
-_IN_CIRCLES = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
+_POWERS, _INDICES = frozenset("¹²³⁰⁴⁵⁶⁷⁸⁹⁺⁻"), frozenset("₀₁₂₃₄₅₆₇₈₉")
+_CIRCLED = re.compile(r"[⓪①-⑳㉑-㉟㊱-㊿]")
 # What nobody sees is not part of an answer.
 _UNSEEN = dict.fromkeys(map(ord, "\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}\N{SOFT HYPHEN}"))
 _PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“")}
 _PAIRS |= {("*", "*"), ("_", "_"), ("`", "`")}
 _ENDINGS = frozenset(".,;:!?。、")
+# "No. 5" is a number, not a denial.
+_NEGATION = re.compile(r"\b(?:not|no(?!\.\s*[0-9]|\s*[0-9]+\b)|never|none|neither|nor|cannot|without)\b|n['’]t\b")
 # A minus is a sign where nothing but a blank or a bracket stands before it.
-_NEGATION = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['’]t\b")
 _NUMBER = re.compile(r"((?<![^\s(\[])-)?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
 
 
@@ -146,24 +144,54 @@ def _plain(digits: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Unicode NFKC with powers, fractions and circled numbers kept apart, ASCII signs, single blanks."""
+    """Unicode NFKC without making other numbers, ASCII signs, single blanks, nothing that is not seen."""
     if not text.isascii():
-        text = _INDEX.sub("_", _FRACTION.sub(" ", _POWER.sub("^", text.translate(_UNSEEN))))
-        text = _IN_CIRCLES.sub(r"(\g<0>)", text)
+        text = _numerals_apart(_CIRCLED.sub(r"(\g<0>)", text.translate(_UNSEEN)))
         text = unicodedata.normalize("NFKC", _stream_safe(text)).translate(_ASCII_SIGNS)
     return " ".join(text.split())
 
 
+def _numerals_apart(text: str) -> str:
+    """Separates numerals that NFKC would join to another number: 10² becomes 10^², 1½ becomes 1 ½, 1₂ becomes 1_₂."""
+    pieces, before = [], ""
+    for character in text:
+        kind = _numeral_kind(character)
+        if kind and before and (kind != before or kind == "other"):
+            pieces.append({("digit", "power"): "^", ("digit", "other"): " "}.get((before, kind), "_"))
+        pieces.append(character)
+        before = kind
+    return "".join(pieces)
+
+
+def _numeral_kind(character: str) -> str:
+    """``digit``, ``power``, ``index``, ``other`` for what else NFKC begins or ends with a digit, "" for the rest."""
+    if character.isdecimal():
+        return "digit"
+    if character.isascii():
+        return ""
+    if character in _POWERS:
+        return "power"
+    if character in _INDICES:
+        return "index"
+    form = unicodedata.normalize("NFKC", character)
+    return "other" if form[0].isdecimal() or form[-1].isdecimal() else ""
+
+
 def _stream_safe(text: str) -> str:
-    """The text without long runs of combining marks, in linear time."""
-    if len(text) <= MAX_MARKS:
+    """The text with long runs of combining marks cut, those that NFKC makes among them, in linear time."""
+    if len(text) <= MAX_MARKS // 4:  # one character becomes four marks at most
         return text
     pieces, start, run = [], 0, 0
     for place, character in enumerate(text):
-        run = run + 1 if unicodedata.combining(character) else 0
+        if character.isascii():
+            run = 0
+            continue
+        form = unicodedata.normalize("NFKD", character)
+        marks = sum(map(bool, map(unicodedata.combining, form)))
+        run = run + marks if marks == len(form) else marks
         if run > MAX_MARKS:
             pieces.append(text[start:place])
-            start, run = place, 1
+            start, run = place, marks
     return "\N{COMBINING GRAPHEME JOINER}".join([*pieces, text[start:]])
 
 

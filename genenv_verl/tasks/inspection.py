@@ -33,7 +33,7 @@ from genenv_verl.tasks.validity import RULES, Candidate, ValidityFilter
 
 # Rules that need a run's seeds and pools. The others judge a task by itself, or say nothing without a run.
 _RULES_OF_A_RUN = ("duplicate",)
-_RULES_ON_CHECKERS = ("checker",)
+_RULES_ON_CHECKERS = ("checker_unavailable", "checker_undiscriminating")
 # What a run has tried with its own reward and sandbox is not tried again with the defaults.
 _RULES_TRIED_BY_A_RUN = (*_RULES_ON_CHECKERS, "reference_undiscriminating")
 
@@ -121,7 +121,7 @@ def _complaint(
     )
     candidate = Candidate(task, task, no_limits)
     for reason, complaint_about in RULES.items():
-        complaint = None if reason.startswith(left_out) else complaint_about(candidate)
+        complaint = None if reason in left_out else complaint_about(candidate)
         if isinstance(complaint, Rejection):
             return complaint.reason, complaint.detail
         if complaint is not None:

@@ -249,7 +249,7 @@ def test_an_environment_that_cannot_solve_begins_anew(tmp_path, monkeypatch, cap
     monkeypatch.setattr(build, "examine_environment", lambda *_, **__: found | {"wrong_gold": next(shares)})
     schedule = warm_start.Schedule(environment=1, agent=1)
     assert build.build(tmp_path, "mild", 0, schedule, attempts=1)["beginnings"] == 2
-    assert "100% wrong golds: the environment begins anew" in capsys.readouterr().out
+    assert "100% wrong golds: the environment has not learned to solve" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="seed 7: the environment did not learn to solve"):
         build.build(tmp_path / "never", "mild", 7, schedule, attempts=1)
     assert not (tmp_path / "never" / "environment").exists()
@@ -257,7 +257,7 @@ def test_an_environment_that_cannot_solve_begins_anew(tmp_path, monkeypatch, cap
 
 @pytest.mark.slow
 def test_a_three_step_build_writes_what_verl_and_vllm_load(tmp_path):
-    schedule = warm_start.Schedule(environment=3, agent=3)
+    schedule = warm_start.Schedule(environment=3, agent=3, most_wrong_golds=1.0)
     result = build.build(tmp_path, "mild", 0, schedule, attempts=1)
     assert json.loads((tmp_path / "build.json").read_text())["schedule"]["agent"] == 3
     assert set(result["agent"]["exam_by_clauses"]) == set(range(1, 9))

@@ -100,11 +100,58 @@ def test_what_only_mentions_the_values_is_fair(goal):
 HOSTILE = ["{" * 100_000, '{"a":' * 20_000, "pay(" * 25_000, "pay(" + ")" * 100_000, '{"name": "pay"} ' * 6_000]
 
 
+def test_many_calls_with_many_arguments_cost_little():
+    arguments = {f"{'k' * 40}{n}": "v" * 34 + str(n) for n in range(60)}
+    key = "k" * 40
+    for hostile in ("pay(" * 1_000 + ")" * 4_000, "pay()" * 20_000, f"pay({key}" * 2_000):
+        started = time.process_time()
+        assert complaint(hostile, gold("pay", **arguments)) is None
+        assert complaint("Pay.", gold("pay", **arguments), constraints=[hostile[:160]] * 500) is None
+        assert time.process_time() - started < 2.0
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_texts_cost_little(hostile):
     started = time.process_time()
     assert complaint(hostile) is None
     assert time.process_time() - started < 3.0
+
+
+def gold(name: str, **arguments) -> list[dict]:
+    return [{"name": name, "arguments": arguments}]
+
+
+@pytest.mark.parametrize(
+    ("goal", "calls"),
+    [
+        ("Not add(12, 3).", gold("add", a=1, b=12)),
+        ("What is sqrt(16)?", gold("sqrt", x=16)),
+        ("gcd(12, 18) is 6. What of 12 and 12?", gold("gcd", a=12, b=12)),
+        ("Go to move('b', 'a') first.", gold("move", start="a", end="b")),
+        ("arcsin(x=1)", gold("sin", x=1)),
+        ("book('a', 'b')", gold("book", first="b", second="b")),
+        ('Reply with {"on": true} or {"on": false}.', gold("light", on=True)),
+        ("Write light(on=True) or light(on=False).", gold("light", on=True)),
+    ],
+)
+def test_calls_that_are_like_the_gold_are_fair(goal, calls):
+    assert complaint(goal, calls) is None
+    assert complaint("Go.", calls, constraints=[goal]) is None
+
+
+@pytest.mark.parametrize(
+    ("goal", "calls"),
+    [
+        ("pay(user_id=7, id=3)", gold("pay", id=3, user_id=7)),
+        ('pay(data="x", a=2)', gold("pay", a=2, data="x")),
+        ('find(q="id=5", id=3)', gold("find", id=3, q="id=5")),
+        ("now()", gold("now")),
+        ("Call check_None(a=1).", gold("check_None", a=1)),
+        ("go( 'New  York' , days = 2 )", gold("go", city="New York", days=2)),
+    ],
+)
+def test_a_spelled_gold_is_found_whatever_its_keys_are(goal, calls):
+    assert complaint(goal, calls) is not None
 
 
 def test_python_words_are_those_of_json():

@@ -75,8 +75,9 @@ def diagnose(run: Run) -> Diagnosis:
 
 
 def _with_usable_remedies(finding: Finding, facts: Facts) -> Finding:
-    """The finding without what ``genenv.objective=grpo`` does not read (λ) or refuses (seed groups)."""
+    """The finding without what ``genenv.objective=grpo`` does not read (λ), normalises away (β) or restricts."""
     if not facts.compares_variations:
         return finding
-    usable = (it for it in finding.remedies if it.key != "genenv.rwr.lam" and not it.advice.startswith("seed:"))
+    idle = {"genenv.rwr.lam", "genenv.beta", "genenv.granularity"}
+    usable = (remedy for remedy in finding.remedies if remedy.key not in idle)
     return replace(finding, remedies=tuple(usable))

@@ -15,14 +15,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Iterable
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 from genenv_verl.tasks.json_reader import MAX_JSON_CHARS, scan_json
 from genenv_verl.tasks.novelty import normalise_text
-from genenv_verl.tasks.schema import ToolCall, ToolSpec
+from genenv_verl.tasks.schema import ToolCall
 from genenv_verl.tasks.self_test import gold_response
 from genenv_verl.tasks.validity.registry import Candidate, rule
 
@@ -47,91 +46,159 @@ def reference_says_something(candidate: Candidate) -> str | None:
 def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     """A task whose prompt spells out its gold measures copying.
 
-    Looked for are the gold's calls, as JSON or as a call expression, also in the descriptions of tools that are not the
-    seed's; and the bare arguments object where no earlier result may hold it, whatever the order of the arguments.
+    Looked for are the gold's calls, as JSON or as a call expression, also in tools that are not the seed's; and the
+    bare arguments object where no earlier result may hold it, whatever the order of the arguments.
     """
     context = candidate.task.context
-    written = (context.goal, context.system, *context.constraints)
-    tools = _descriptions(tool for tool in context.tools if tool not in candidate.seed.context.tools)
-    texts = (*written, *tools, *(message.content for message in context.history))
-    for call in candidate.task.gold_action or ():
-        if any(_spells_call(text, call) for text in texts):
+    written = [_read(text) for text in (context.goal, context.system, *context.constraints)]
+    history = [_read(message.content) for message in context.history]
+    foreign = [tool for tool in context.tools if tool not in candidate.seed.context.tools]
+    tools = [_read(text) for tool in foreign for text in _strings(tool.model_dump())]
+    for gold in map(_spell, candidate.task.gold_action or ()):
+        call = gold.call
+        # a tool without arguments may be named with brackets where tools are described
+        if any(_spells_call(text, gold) for text in (*written, *history, *(tools if call.arguments else ()))):
             return f"the call of {call.name} stands in the prompt"
-        if call.arguments and any(_spells_arguments(text, call) for text in written):
+        if gold.is_telling and any(_spells_arguments(text, gold) for text in written):
             return f"the arguments of {call.name} stand in the prompt"
     reference = normalise_text(candidate.task.evaluation.reference or "")
     # A short reference ("yes", "Rome or Paris") stands in many a fair question.
+    texts = (context.goal, context.system, *context.constraints, *(message.content for message in context.history))
     if len(reference) >= 24 and any(reference in normalise_text(text) for text in texts):
         return "the reference answer stands in the prompt"
     return None
 
 
-def _descriptions(tools: Iterable[ToolSpec]) -> list[str]:
-    """What tools say about themselves and their arguments."""
-    found: list[str] = []
-    places: list[Any] = [tool.model_dump() for tool in tools]
+class _Text(NamedTuple):
+    """A text of the prompt, prepared for the search: squeezed, and the JSON objects in it."""
+
+    squeezed: str
+    objects: tuple[dict[str, Any], ...]
+
+
+def _read(text: str) -> _Text:
+    if "{" not in text and "(" not in text:  # Only these begin a serialised call.
+        return _Text("", ())
+    return _Text(_squeeze(text), _objects(text))
+
+
+def _strings(value: Any) -> list[str]:
+    """All texts within a JSON value, its keys aside."""
+    found, places = [], [value]
     for place in places:  # Grows while it is walked.
-        if isinstance(place, dict):
-            found += [text for key, text in place.items() if key == "description" and isinstance(text, str)]
-        places += place.values() if isinstance(place, dict) else place if isinstance(place, list) else ()
+        if isinstance(place, str):
+            found.append(place)
+        elif isinstance(place, dict | list):
+            places += place.values() if isinstance(place, dict) else place
     return found
 
 
-def _spells_call(text: str, call: ToolCall) -> bool:
-    if "{" not in text and "(" not in text:  # Only these begin a serialised call.
-        return False
-    squeezed = _squeeze(text)
-    named = (f'"name":"{call.name}","{key}":{form}' for form in _argument_spellings(call) for key in _ARGUMENT_KEYS)
-    return (
-        any(form in squeezed for form in named)
-        or _holds_call_expression(squeezed, call)
-        or any(_is_call(value, call) for value in _objects(text))
+class _Gold(NamedTuple):
+    """A gold call as it may be spelled in a squeezed text.
+
+    Attributes:
+        call: The call.
+        opening: ``name(``.
+        arguments: Pairs of ``key=`` and value.
+        objects: The arguments as JSON.
+        named: The call as JSON.
+        has_text: Whether a value is a text.
+        is_telling: Whether the arguments are more than switches, all values of which may stand in a fair prompt.
+    """
+
+    call: ToolCall
+    opening: str
+    arguments: list[tuple[str, str]]
+    objects: set[str]
+    named: list[str]
+    has_text: bool
+    is_telling: bool
+
+
+def _spell(call: ToolCall) -> _Gold:
+    name, values = _squeeze(call.name), call.arguments.values()
+    objects = {_spelled(call.arguments), _squeeze(json.dumps(call.arguments, ensure_ascii=False, sort_keys=True))}
+    return _Gold(
+        call=call,
+        opening=f"{name}(",
+        arguments=[(f"{_squeeze(key)}=", _spelled(value)) for key, value in call.arguments.items()],
+        objects=objects,
+        named=[f'"name":"{name}","{key}":{form}' for form in objects for key in _ARGUMENT_KEYS],
+        has_text=any(isinstance(value, str) for value in values),
+        is_telling=any(value is not None and not isinstance(value, bool) for value in values),
     )
 
 
-def _spells_arguments(text: str, call: ToolCall) -> bool:
-    return any(form in _squeeze(text) for form in _argument_spellings(call)) or call.arguments in _objects(text)
+def _spells_call(text: _Text, gold: _Gold) -> bool:
+    return (
+        any(form in text.squeezed for form in gold.named)
+        or ((gold.is_telling or not gold.arguments) and _holds_call_expression(text.squeezed, gold))
+        or any(_is_call(value, gold.call) for value in text.objects)
+    )
+
+
+def _spells_arguments(text: _Text, gold: _Gold) -> bool:
+    return any(form in text.squeezed for form in gold.objects) or gold.call.arguments in text.objects
 
 
 _QUOTES = str.maketrans(dict.fromkeys("'‘’“”„«»`", '"') | {"\\": None})
-_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+_PYTHON_WORD = re.compile(r"\b(?:True|False|None)\b")
+_JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
+_IDLE_BLANK = re.compile(r"(?<!\w) | (?!\w)")
 
 
-@functools.lru_cache(maxsize=256)
 def _squeeze(text: str) -> str:
-    """The text without blanks and escapes and with one kind of quote: how a serialised value is set does not matter."""
-    squeezed = "".join(text.split()).translate(_QUOTES)
-    for python, json_word in _PYTHON_WORDS.items():
-        squeezed = squeezed.replace(python, json_word)
-    return squeezed
+    """The text with JSON's words for Python's, one kind of quote, no escapes, and blanks between words alone.
+
+    How a serialised value is set does not matter.
+    """
+    squeezed = _IDLE_BLANK.sub("", " ".join(text.split())).translate(_QUOTES)
+    return _PYTHON_WORD.sub(lambda word: _JSON_WORDS[word[0]], squeezed)
 
 
-def _argument_spellings(call: ToolCall) -> set[str]:
-    return {
-        _squeeze(json.dumps(call.arguments, ensure_ascii=False, sort_keys=sort_keys)) for sort_keys in (False, True)
-    }
+def _spelled(value: Any) -> str:
+    return _squeeze(json.dumps(value, ensure_ascii=False))
 
 
-def _holds_call_expression(squeezed: str, call: ToolCall) -> bool:
-    """Whether ``name(value, key=value, …)`` stands in a squeezed text, its arguments in any order."""
-    keywords = [f"{_squeeze(key)}=" for key in call.arguments]
-    values = [_squeeze(json.dumps(value, ensure_ascii=False)) for value in call.arguments.values()]
-    shortest = len(",".join(values))
-    longest = shortest + len("".join(keywords))
-    opening = f"{_squeeze(call.name)}("
-    start = squeezed.find(opening)
+def _holds_call_expression(squeezed: str, gold: _Gold) -> bool:
+    """Whether ``name(value, key=value, …)`` stands in a squeezed text.
+
+    Keywords may come in any order, positional values in the gold's. Of these one must be a text: ``gcd(12, 18)`` is how
+    people write mathematics.
+    """
+    start = squeezed.find(gold.opening)
     while start >= 0:
-        start += len(opening)
-        end = squeezed.find(")", start + shortest, start + longest + 1)
-        while end >= 0:
-            inner = squeezed[start:end]
-            for keyword in keywords:
-                inner = inner.replace(keyword, "", 1)
-            if len(inner) == shortest and all(value in inner for value in values):
-                return True
-            end = squeezed.find(")", end + 1, start + longest + 1)
-        start = squeezed.find(opening, start)
+        after = start + len(gold.opening)
+        is_whole_name = not (start and squeezed[start - 1].isalnum())
+        if is_whole_name and _are_all_there(squeezed, after, gold.arguments, positional=gold.has_text):
+            return True
+        start = squeezed.find(gold.opening, after)
     return False
+
+
+def _are_all_there(squeezed: str, place: int, arguments: list[tuple[str, str]], *, positional: bool) -> bool:
+    """Whether the arguments, each once, stand at a place of a squeezed text, followed by the closing bracket.
+
+    Args:
+        squeezed: The text.
+        place: Where the first argument begins.
+        arguments: Pairs of ``key=`` and value.
+        positional: Whether values without their keys count, in the order of ``arguments``.
+    """
+    left = list(arguments)
+    while left:
+        ends = "," if len(left) > 1 else ")"
+        by_key = (pair for pair in left if squeezed.startswith(f"{pair[0]}{pair[1]}{ends}", place))
+        pair = next(by_key, None)
+        if pair is not None:
+            place += len(pair[0])
+        elif positional and squeezed.startswith(left[0][1] + ends, place):
+            pair = left[0]
+        else:
+            return False
+        place += len(pair[1]) + 1
+        left.remove(pair)
+    return bool(arguments) or squeezed.startswith(")", place)
 
 
 _ARGUMENT_KEYS = ("arguments", "parameters")
@@ -146,7 +213,6 @@ def _is_call(value: dict[str, Any], call: ToolCall) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=256)
 def _objects(text: str) -> tuple[dict[str, Any], ...]:
     """The JSON objects in a text, those within others among them; what is no JSON is passed over."""
     if "{" not in text:
