@@ -137,11 +137,12 @@ Results = dict[str, dict[str, dict[int, Measures]]]
 
 
 def read(out: Path) -> Results:
-    """All runs of a study that have sat an exam after training."""
+    """The runs of a study that have come as far as its farthest: one that goes on would shrink all budgets."""
     results: Results = defaultdict(lambda: defaultdict(dict))
-    for run in sorted((out / "runs").glob("*/*-*")):
+    steps = {run: steps_done(run) for run in sorted((out / "runs").glob("*/*-*"))}
+    for run, done in steps.items():
         arm, _, seed = run.name.rpartition("-")
-        if steps_done(run):
+        if done and done == max(steps.values()):
             results[run.parent.name][arm][int(seed)] = measure(run)
     return results
 

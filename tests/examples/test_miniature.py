@@ -134,11 +134,12 @@ def test_the_tables_compare_at_the_budget_that_every_run_has_spent(tmp_path):
         write_run(runs / f"genenv-{seed}", [0.2, 0.5], [0.1, 0.2, 0.4 + seed / 10], tokens=100)
         write_run(runs / f"grpo-{seed}", [0.2, 0.5], [0.1, 0.1, 0.3], arm="grpo", tokens=200)
     (tmp_path / "runs" / "mild" / "random-0").mkdir()  # not begun
+    write_run(tmp_path / "runs" / "mild" / "paper-0", [0.2], [0.1, 0.2])  # goes on
     text = evidence.write(tmp_path)
     assert "| genenv | 2 | 0.100 ± 0.000 | 0.450 ± 0.071 | 0.450 ± 0.071 | 0.450 ± 0.071 | 1 ± 0 | 1 ± 0 |" in text
     # 800 agent tokens are grpo's first epoch
     assert "| grpo | 2 | 0.100 ± 0.000 | 0.300 ± 0.000 | 0.100 ± 0.000 | 0.100 ± 0.000 | 2 ± 0 | 2 ± 0 |" in text
     assert "| genenv − grpo | +0.100 +0.200 | +0.300 +0.400 | +0.300 +0.400 |" in text
-    assert "| genenv | 0.20 | 0.50 | 1 1 |" in text and "random" not in text
+    assert "| genenv | 0.20 | 0.50 | 1 1 |" in text and "random" not in text and "paper" not in text
     assert (tmp_path / "results.md").read_text() == text
     assert json.loads((tmp_path / "results.json").read_text())["mild"]["grpo"]["1"]["exams"][0]["score"] == 0.1
