@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import defaultdict
@@ -22,10 +23,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
+from genenv_verl.config.reference import yaml_text
+from genenv_verl.report.run_config import flatten
 from genenv_verl.report.run_files import Run
 
-# Where a run lies and what it is called says nothing about what it does.
+# Where a run lies, what it is called and how far it goes says nothing about what it does.
 _OF_NO_EFFECT = {
+    "trainer.total_epochs", "trainer.total_training_steps",
     "trainer.default_local_dir", "trainer.experiment_name", "trainer.project_name", "trainer.logger",
     "trainer.resume_mode", "trainer.resume_from_path", "trainer.rollout_data_dir", "trainer.validation_data_dir",
 }  # fmt: skip
@@ -103,13 +109,23 @@ def group_runs(runs: Sequence[Run]) -> list[RunGroup]:
 
 
 def settings_that_matter(run: Run) -> dict[str, str]:
-    """The configuration without seeds, names and folders, values as text; empty if none was kept."""
-    values = run.config.values if run.config else {}
+    """The configuration without seeds, names and folders, values as text; empty if none was kept.
+
+    Of a key that an older version of this package did not have, the default holds.
+    """
+    if not run.config:
+        return {}
+    values = _defaults() | run.config.values
     return {
         key: _without_folder(value)
         for key, value in values.items()
         if key not in _OF_NO_EFFECT and not re.search(r"(^|[._])seed$", key)
     }
+
+
+@functools.cache
+def _defaults() -> dict[str, Any]:
+    return flatten({"genenv": yaml.safe_load(yaml_text())["genenv"]})
 
 
 def _without_folder(value: Any) -> str:

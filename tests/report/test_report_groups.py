@@ -50,6 +50,16 @@ def test_another_setting_or_model_is_another_group_and_names_it(run):
     ]  # fmt: skip
 
 
+def test_older_and_longer_runs_are_told_by_what_differs(make_run, lines):
+    def run(name, block, epochs):
+        config = f"genenv: {{variant: genenv{block}}}\ntrainer: {{total_epochs: {epochs}}}\n"
+        return read_run(make_run(name, epochs=[lines.epoch(0)], config=config), name)
+
+    # a key that an older version does not know has its default there
+    runs = [run("old", "", 6), run("new", ", objective: rwr", 12), run("other", ", objective: grpo", 6)]
+    assert [[its.name for its in group.runs] for group in group_runs(runs)] == [["old", "new"], ["other"]]
+
+
 def test_runs_without_a_configuration_stand_alone(make_run, lines):
     runs = [read_run(make_run(name, epochs=[lines.epoch(0)]), name) for name in ("a", "b")]
     assert [group.name for group in group_runs(runs)] == ["genenv: a", "genenv: b"]
