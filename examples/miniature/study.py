@@ -119,6 +119,13 @@ def run_trial(trial: Trial, out: Path, steps: int, overrides: Sequence[str]) -> 
     print(f"{name}: {steps} steps in {time.monotonic() - began:.0f} s", flush=True)
 
 
+def build_report(world: str, out: Path) -> None:
+    """The page and the figures of all runs of a world, in ``report/<world>``."""
+    runs = sorted(str(run) for run in (out / "runs" / world).glob("*-*"))
+    command = [sys.executable, "-m", "genenv_verl", "report", *runs, "--out", str(out / "report" / world)]
+    subprocess.run(command, check=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare the variants in the miniature world, at equal budgets.")
     parser.add_argument("--out", type=Path, required=True, help="folder of players, runs and results")
@@ -148,6 +155,8 @@ def main() -> None:
             executor.shutdown(cancel_futures=True)
             raise
     print(evidence.write(out))
+    for world in arguments.world:
+        build_report(world, out)
 
 
 if __name__ == "__main__":
