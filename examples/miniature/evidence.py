@@ -140,9 +140,10 @@ def read(out: Path) -> Results:
     """The runs of a study that have come as far as its farthest: one that goes on would shrink all budgets."""
     results: Results = defaultdict(lambda: defaultdict(dict))
     steps = {run: steps_done(run) for run in sorted((out / "runs").glob("*/*-*"))}
+    farthest = max(steps.values(), default=0)
     for run, done in steps.items():
         arm, _, seed = run.name.rpartition("-")
-        if done and done == max(steps.values()):
+        if done and done == farthest:
             results[run.parent.name][arm][int(seed)] = measure(run)
     return results
 

@@ -61,7 +61,7 @@ def score(
         )
     if summary:
         typer.echo(json.dumps(result.as_dict(scorer, len(records)), indent=1))
-    if result.lines and sum(result.unattributed.values()) == result.lines:
+    if result.lines and not result.verdicts:
         raise SystemExit(f"genenv: no line of {outputs} is an answer to a record of this release")
 
 

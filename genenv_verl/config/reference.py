@@ -35,9 +35,7 @@ _COMMENT = re.compile(r"^ +# ?(.*)$")
 
 def configuration_table() -> str:
     """The block as a markdown table: key, default, allowed values, meaning (the comment in genenv.yaml)."""
-    text = yaml_text()
-    meanings = comments(text)
-    rows = _rows(Settings, yaml.safe_load(text)["genenv"], meanings, prefix="")
+    rows = _rows(Settings, default_block(), comments(yaml_text()), prefix="")
     return "\n".join(["| key | default | allowed | meaning |", "|---|---|---|---|", *rows]) + "\n"
 
 
@@ -66,6 +64,11 @@ defaults change and why.
 `genenv.preset` fills the keys that are null:
 
 {presets_table()}"""
+
+
+def default_block() -> dict[str, Any]:
+    """The ``genenv`` block of genenv.yaml."""
+    return yaml.safe_load(yaml_text())["genenv"]
 
 
 def yaml_text() -> str:

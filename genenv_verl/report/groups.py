@@ -23,9 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
-from genenv_verl.config.reference import yaml_text
+from genenv_verl.config.reference import default_block
 from genenv_verl.report.run_config import flatten
 from genenv_verl.report.run_files import Run
 
@@ -125,7 +123,7 @@ def settings_that_matter(run: Run) -> dict[str, str]:
 
 @functools.cache
 def _defaults() -> dict[str, Any]:
-    return flatten({"genenv": yaml.safe_load(yaml_text())["genenv"]})
+    return flatten({"genenv": default_block()})
 
 
 def _without_folder(value: Any) -> str:

@@ -50,10 +50,11 @@ def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     bare arguments object where no earlier result may hold it, whatever the order of the arguments.
     """
     context = candidate.task.context
-    written = [_read(text) for text in (context.goal, context.system, *context.constraints)]
-    history = [_read(message.content) for message in context.history]
-    foreign = [tool for tool in context.tools if tool not in candidate.seed.context.tools]
-    tools = [_read(text) for tool in foreign for text in _strings(tool.model_dump())]
+    goal_side = (context.goal, context.system, *context.constraints)
+    turns = [message.content for message in context.history]
+    written, history = list(map(_read, goal_side)), list(map(_read, turns))
+    foreign = [tool.model_dump() for tool in context.tools if tool not in candidate.seed.context.tools]
+    tools = [_read(text) for text in _within(foreign) if isinstance(text, str)]
     for gold in map(_spell, candidate.task.gold_action or ()):
         call = gold.call
         # a tool without arguments may be named with brackets where tools are described
@@ -63,8 +64,7 @@ def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
             return f"the arguments of {call.name} stand in the prompt"
     reference = normalise_text(candidate.task.evaluation.reference or "")
     # A short reference ("yes", "Rome or Paris") stands in many a fair question.
-    texts = (context.goal, context.system, *context.constraints, *(message.content for message in context.history))
-    if len(reference) >= 24 and any(reference in normalise_text(text) for text in texts):
+    if len(reference) >= 24 and any(reference in normalise_text(text) for text in (*goal_side, *turns)):
         return "the reference answer stands in the prompt"
     return None
 
@@ -82,14 +82,12 @@ def _read(text: str) -> _Text:
     return _Text(_squeeze(text), _objects(text))
 
 
-def _strings(value: Any) -> list[str]:
-    """All texts within a JSON value, its keys aside."""
-    found, places = [], [value]
-    for place in places:  # Grows while it is walked.
-        if isinstance(place, str):
-            found.append(place)
-        elif isinstance(place, dict | list):
-            places += place.values() if isinstance(place, dict) else place
+def _within(values: list[Any]) -> list[Any]:
+    """The JSON values and all that they hold, keys aside."""
+    found = list(values)
+    for value in found:  # Grows while it is walked.
+        if isinstance(value, dict | list):
+            found += value.values() if isinstance(value, dict) else value
     return found
 
 
@@ -218,7 +216,4 @@ def _objects(text: str) -> tuple[dict[str, Any], ...]:
     if "{" not in text:
         return ()
     values = [found.value for found in scan_json(text[:MAX_JSON_CHARS]) if found.error is None]
-    for value in values:  # Grows while it is walked.
-        if isinstance(value, dict | list):
-            values += value.values() if isinstance(value, dict) else value
-    return tuple(value for value in values if isinstance(value, dict))
+    return tuple(value for value in _within(values) if isinstance(value, dict))
