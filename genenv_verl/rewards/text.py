@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import lru_cache
 
 from rapidfuzz import fuzz
 
@@ -163,6 +164,7 @@ def _numerals_apart(text: str) -> str:
     return "".join(pieces)
 
 
+@lru_cache(maxsize=4096)
 def _numeral_kind(character: str) -> str:
     """``digit``, ``power``, ``index``, ``other`` for what else NFKC begins or ends with a digit, "" for the rest."""
     if character.isdecimal():
@@ -186,13 +188,20 @@ def _stream_safe(text: str) -> str:
         if character.isascii():
             run = 0
             continue
-        form = unicodedata.normalize("NFKD", character)
-        marks = sum(map(bool, map(unicodedata.combining, form)))
-        run = run + marks if marks == len(form) else marks
+        marks, alone = _marks(character)
+        run = run + marks if alone else marks
         if run > MAX_MARKS:
             pieces.append(text[start:place])
             start, run = place, marks
     return "\N{COMBINING GRAPHEME JOINER}".join([*pieces, text[start:]])
+
+
+@lru_cache(maxsize=4096)
+def _marks(character: str) -> tuple[int, bool]:
+    """The number of combining marks that NFKC makes of a character, and whether it makes nothing else."""
+    form = unicodedata.normalize("NFKD", character)
+    marks = sum(map(bool, map(unicodedata.combining, form)))
+    return marks, marks == len(form)
 
 
 def _bare(text: str) -> str:
