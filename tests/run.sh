@@ -24,5 +24,5 @@ if [[ "${1:-all}" != unit ]]; then
     trap 'rm -rf "$GENENV_TEST_WORLD"' EXIT
   fi
   "$PY" examples/miniworld/build.py --fast --out "$GENENV_TEST_WORLD"
-  "$PY" -m pytest -q "${at_once[@]}" -m integration
+  "$PY" -m pytest -q "${at_once[@]}" --durations=12 -m integration
 fi
