@@ -20,7 +20,16 @@ import yaml
 
 from genenv_verl.config.allowed import block_of
 from genenv_verl.config.reference import comments, yaml_text
-from genenv_verl.config.settings import PRESETS, Settings, SettingsError, read_settings
+from genenv_verl.config.settings import (
+    PRESETS,
+    Filter,
+    Granularity,
+    RegressionSettings,
+    Settings,
+    SettingsError,
+    read_settings,
+)
+from genenv_verl.curriculum import acceptance, difficulty, weights
 
 # null in the yaml: filled in from the preset
 PRESET_KEYS = {"granularity", "filter", "k_min", "beta", "rwr.lam"}
@@ -30,6 +39,13 @@ YAML_ONLY = {"seeds", "environment", "sandbox.sandbox_fusion_url"}
 
 def yaml_block():
     return yaml.safe_load(yaml_text())["genenv"]
+
+
+def test_the_curriculum_knows_every_word_that_the_settings_allow():
+    """Neither imports the other: the method is read, and used, without the configuration."""
+    assert Granularity == difficulty.Granularity and Filter == acceptance.Filter
+    assert Settings.model_fields["objective"].annotation == weights.Objective
+    assert RegressionSettings.model_fields["weight"].annotation == weights.Weighting
 
 
 def is_block(field):
