@@ -189,10 +189,16 @@ def exact_match(*, predicted: str, gold: str) -> bool:
 
 
 def f1(*, predicted: str, gold: str) -> float:
-    """F1 of the normalised words in [0, 1], with multiplicity; of two plain numbers their exact match."""
+    """F1 of the normalised words in [0, 1], with multiplicity; of two plain numbers their exact match.
+
+    As in FlashRAG, "yes", "no" and "noanswer" share a word with nothing but themselves.
+    """
     if _number(predicted) is not None and _number(gold) is not None:
         return float(exact_match(predicted=predicted, gold=gold))
-    mine, theirs = Counter(normalise(predicted).split()), Counter(normalise(gold).split())
+    texts = normalise(predicted), normalise(gold)
+    if texts[0] != texts[1] and not _WHOLE_ANSWERS.isdisjoint(texts):
+        return 0.0
+    mine, theirs = (Counter(text.split()) for text in texts)
     shared = (mine & theirs).total()
     return 2 * shared / (mine.total() + theirs.total()) if shared else 0.0
 
@@ -203,6 +209,7 @@ def normalise(text: str) -> str:
 
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_WHOLE_ANSWERS = frozenset({"yes", "no", "noanswer"})
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,40})(?:\.[0-9]{1,40})?")
 _MAX_NUMBER_CHARS = 100

@@ -104,6 +104,21 @@ def test_b12_f1_counts_words_with_their_multiplicity():
 
 
 @pytest.mark.parametrize(
+    ("response", "gold", "expected"),
+    [
+        ("The answer is Yes.", "Yes", 0.0),
+        ("Yes or Paris", "Yes", 0.0),
+        ("No", "No doubt", 0.0),
+        ("noanswer", "noanswer at all", 0.0),
+        ("The yes!", "Yes", 1.0),
+        ("yes sir", "Yes minister", 0.5),
+    ],
+)
+def test_yes_and_no_share_a_word_with_nothing_but_themselves(response, gold, expected):
+    assert f1(predicted=response, gold=gold) == expected
+
+
+@pytest.mark.parametrize(
     ("response", "gold"),
     # B14 leaves 0.5 and 1/2 to the implementation: fractions are not computed, so they differ.
     [("2e-30", "1e-30"), ("1:00", "12:00"), ("1, 2, 3", "2, 3, 4"), ("-2021", "2021"), ("0.5", "1/2")],
