@@ -15,8 +15,8 @@
 
 It calls ``bfcl_eval``'s own ``multi_turn_checker``, which ``eval``s every call string. Isolation bounds what such text
 can do to the machine; it cannot keep it from forging the verdict, which is made in the same process. Hence nothing is
-handed to ``eval`` but calls of the back-ends' public methods (or of names that nothing answers to, an error for the
-official code too) with literal arguments.
+handed to ``eval`` but calls of the back-ends' public methods (or calls that Python refuses, as those of a name that
+nothing answers to: an error for the official code too) with literal arguments.
 
 This file is loaded by its path and imports nothing of this project, so that the sandbox starts fast.
 """
@@ -28,6 +28,7 @@ import ast
 import builtins
 import importlib
 import inspect
+import types
 import unicodedata  # noqa: F401  Imported by Python's parser at a name beyond ASCII: likewise.
 from typing import Any
 
@@ -55,11 +56,8 @@ _INSTANCE = "backend"
 _SYNTAX_ERROR = "("
 
 # What a name could mean within the frame that evaluates: builtins, globals and locals of the official code.
-_KNOWN_NAMES = (
-    set(vars(builtins))
-    | set(vars(multi_turn_utils))
-    | set(multi_turn_utils.execute_multi_turn_func_call.__code__.co_varnames)
-)
+_LOCAL_NAMES = frozenset(multi_turn_utils.execute_multi_turn_func_call.__code__.co_varnames)
+_KNOWN_NAMES = _LOCAL_NAMES | set(vars(builtins)) | set(vars(multi_turn_utils))
 _LITERALS = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.expr_context)
 
 
@@ -133,11 +131,11 @@ def _is_plain(node: ast.AST, methods: set[str]) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=instance), attr=method)) if instance == _INSTANCE:
             callable_is_plain = method in methods
         case ast.Call(func=function):
-            callable_is_plain = _means_nothing(_first_name(function))
+            callable_is_plain = _means_nothing(_first_name(function)) or _is_refused(node)
         case ast.Name(id=name):
             return _means_nothing(name)
-        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=ast.Constant()):
-            return True
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub(), operand=ast.Constant() | ast.Name()):
+            return _is_plain(node.operand, methods)  # A name as in -inf, which JSON calls -Infinity.
         case _:
             children = ast.iter_child_nodes(node)
             return isinstance(node, _LITERALS) and all(_is_plain(child, methods) for child in children)
@@ -155,6 +153,28 @@ def _first_name(function: ast.expr) -> str | None:
 def _means_nothing(name: str | None) -> bool:
     """Whether a name is an error for ``eval``: the official code keeps its back-ends as globals ``…_instance``."""
     return name is not None and name not in _KNOWN_NAMES and not name.endswith("_instance")
+
+
+def _is_refused(call: ast.Call) -> bool:
+    """Whether Python refuses a call before anything of it runs: of a module, or of a built-in without such arguments.
+
+    ``copy(source='a')`` and ``sum(numbers=[1])`` are such calls, of a model that takes Python's names for a tool's.
+    """
+    if not isinstance(call.func, ast.Name) or call.func.id in _LOCAL_NAMES:
+        return False
+    meant = vars(multi_turn_utils).get(call.func.id, vars(builtins).get(call.func.id))
+    if isinstance(meant, types.ModuleType):
+        return True
+    keywords = {keyword.arg for keyword in call.keywords}
+    if not isinstance(meant, types.BuiltinFunctionType) or None in keywords:
+        return False
+    try:
+        inspect.signature(meant).bind(*call.args, **dict.fromkeys(keywords))
+    except TypeError:
+        return True
+    except ValueError:  # It has no signature.
+        return False
+    return False
 
 
 def _execute(entry: dict[str, Any], calls: list[str]) -> tuple[list[str], dict[str, Any]]:

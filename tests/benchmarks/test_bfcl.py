@@ -312,6 +312,13 @@ HOSTILE = [
     "backend.__init__()",
     "agent_eval_multi_turn_long_context_0_GorillaFileSystem_instance.ls()",
     "copy.deepcopy(1)",
+    "ls(a=-copy)",
+    "sum([1])",
+    "round(number=1.5)",
+    "open(file='{mark}', mode='w')",
+    "open(*['{mark}', 'w'])",
+    "open(**{{'file': '{mark}', 'mode': 'w'}})",
+    "str(object='None')",
     "ls().clear()",
     "class_()",
     "(ls := mkdir)('b')",
@@ -338,6 +345,7 @@ def test_hostile_calls_score_0_and_are_not_run(record, tmp_path, call):
     "call",
     [
         *("not_a_tool(x=1)", "LS()", "exit()", "ls(a=nan)", "ls(a b=1)", "ls(", "ls(); ls()", "(" * 5000, "", "\x00"),
+        *("ls(a=-inf)", "copy(source='a')", "sum(numbers=[1])", "round(value=1.5)", "open(path='a')"),
         *("GorillaFileSystem.ls(a=True)", "os.system('ls')", "backend.ls()", "ls.__self__.mkdir('b')", "列出(a=True)"),
     ],
 )
