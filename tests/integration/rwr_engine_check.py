@@ -83,6 +83,12 @@ def make_samples(count: int) -> list[Sample]:
     ]
 
 
+def with_advantages(samples: Sequence[Sample]) -> list[Sample]:
+    """The rows as ``genenv.objective=grpo`` weighs them: weights of either sign, of mean 0."""
+    mean = sum(sample.weight for sample in samples) / len(samples)
+    return [Sample(sample.prompt_ids, sample.response_ids, sample.weight - mean) for sample in samples]
+
+
 def save_model(folder: Path) -> None:
     torch.manual_seed(11)
     config = Qwen2Config(
@@ -492,6 +498,10 @@ def main() -> None:
             for size in (1, 2, rows_per_rank)
         ],
         "updates": [whole_update(model, samples, max_kl) for max_kl in (None, 0.002, 0.2)],
+        "advantages": [
+            one_step(model, with_advantages(samples), remove_padding=True, micro_batch=2, kl_coef=0.1),
+            whole_update(model, with_advantages(samples), max_kl=None),
+        ],
         "zero_weights": zero_weights(model, samples),
     }
     if rank == 0:

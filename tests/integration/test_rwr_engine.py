@@ -153,6 +153,13 @@ def test_update_of_several_steps_agrees(verdict):
     assert capped["updates"] > 1 and capped["skipped_by_kl_cap"] > 0
 
 
+def test_weights_of_either_sign_agree(verdict):
+    """``genenv.objective=grpo``: what is below its group's mean becomes less likely."""
+    step, update = verdict["advantages"]
+    assert agrees(step) and agrees(update), verdict["advantages"]
+    assert update["updates"] == update["expected_updates"] == 6
+
+
 def test_update_without_weight_changes_nothing_c16(verdict):
     """Case C16, all weights zero: the update is left out, the parameters are the same bit for bit."""
     assert verdict["zero_weights"] == {"updates": 0, "unchanged": True}
