@@ -133,16 +133,23 @@ def test_where_the_environment_is_not_trained_it_need_not_move(tmp_path, variant
 
 FALLING = [0.95, 0.95, 0.9, 0.8, 0.7, 0.6, 0.55, 0.5]
 
+
+def evenly(first: float, last: float) -> list[float]:
+    return [first + (last - first) * epoch / (EPOCHS - 1) for epoch in range(EPOCHS)]
+
+
 PLANTED = {
     "environment_not_moving": [
         ("env_update.kl_initial", [1e-9 * epoch for epoch in range(EPOCHS)], "genenv.environment.actor.optim.lr"),
         ("env_update.kl_initial", 0.0, "genenv.rwr.lam"),
+        ("env_update.kl_step", [0.008] * 5 + [0.0] * 3, "genenv.environment.actor.optim.lr"),
         ("env_update.updates", 0, "genenv.environment.actor.optim.lr"),
     ],
     "updates_skipped_by_kl_cap": [("env_update.skipped_by_kl_cap", 2, "genenv.rwr.max_kl")],
     "updates_not_finite": [("env_update.skipped_non_finite", [0] * 7 + [1], "genenv.environment.actor.optim.lr")],
     "collapse": [
         ("unique_fraction", FALLING, "genenv.rwr.kl_coef"),
+        ("unique_fraction", evenly(1.0, 0.8), "genenv.rwr.kl_coef"),
         ("unique_fraction", 0.3125, "genenv.rwr.kl_coef"),
     ],
     "coverage_shrinking": [("coverage.tools_effective", [10.0, 9, 8, 7, 5, 3, 2, 1.5], "genenv.granularity")],
@@ -153,13 +160,21 @@ PLANTED = {
         ("trust.lucky", 30, "genenv.trust.lucky"),
     ],
     "wrong_golds": [("trust.suspected_wrong_gold", 25, "genenv.trust.suspected_wrong_gold")],
-    "target_passed": [("success_rate", [0.13, 0.39, 0.43, 0.6, 0.6, 0.66, 0.7, 0.73], "genenv.steps_per_epoch")],
-    "agent_saturated": [("success_rate", [0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97], "genenv.steps_per_epoch")],
+    "target_passed": [
+        ("success_rate", [0.13, 0.39, 0.43, 0.6, 0.6, 0.66, 0.7, 0.73], "genenv.steps_per_epoch"),
+        ("success_rate", evenly(0.52, 0.78), "genenv.steps_per_epoch"),
+    ],
+    "agent_saturated": [
+        ("success_rate", [0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97], "genenv.steps_per_epoch"),
+        ("success_rate", 0.82, "genenv.environment.actor.optim.lr"),
+    ],
     "agent_never_succeeds": [("success_rate", 0.0, "genenv.seeds")],
     "no_contrast": [("zero_variance_groups", 0.9, "genenv.granularity")],
     "response_length_drift": [
         ("response_tokens_mean", [137 * 1.2**epoch for epoch in range(EPOCHS)], "actor_rollout_ref.actor.kl_loss_coef"),
         ("response_tokens_mean", [137 * 0.7**epoch for epoch in range(EPOCHS)], "actor_rollout_ref.actor.kl_loss_coef"),
+        ("response_tokens_mean", evenly(137, 280), "actor_rollout_ref.actor.kl_loss_coef"),
+        ("response_tokens_mean", evenly(137, 40), "actor_rollout_ref.actor.kl_loss_coef"),
     ],
     "task_length_drift": [("tokens.env_generate", [9e3 * 1.3**epoch for epoch in range(EPOCHS)], "genenv.rwr.kl_coef")],
     "responses_at_the_limit": [("response_tokens_mean", 900, "data.max_response_length")],
@@ -278,6 +293,11 @@ def test_e17_an_epoch_of_three_times_the_running_median_is_told(tmp_path):
     assert finding.figures == {"response_tokens_mean": 900, "times_the_median": 6.0}
     lines = plant(healthy()[:4], "tokens.env_generate", [137 * 72, 150 * 72, 160 * 72, 900 * 72])
     assert list(found(write(tmp_path / "tasks", lines))) == ["task_length_drift"]
+
+
+def test_one_odd_epoch_at_an_end_is_no_drift(tmp_path):
+    lengths = [60, 137, 140, 138, 141, 139, 140, 139]
+    assert found(write(tmp_path, plant(healthy(), "response_tokens_mean", lengths))) == {}
 
 
 def test_e16_tasks_that_are_cut_off_name_the_limit(tmp_path):

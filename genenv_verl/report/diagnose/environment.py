@@ -30,6 +30,8 @@ MIN_EPOCHS = 2
 NO_KL = 5e-4
 """Nats per token. Over a task of 200 tokens it adds up to 0.1 nats, and by Pinsker's inequality nearly four of five
 tasks are then such as were written at the start. The first update of the miniature world makes 0.015."""
+NO_STEP = 1e-6
+"""Nats per token of an update. Even if all go one way it takes more than twenty of them to come as far as NO_KL."""
 CAPPED_SHARE = 0.25
 """The cap is there for the odd step. When it takes a quarter of them, it sets the learning rate."""
 LOTTERY = 0.5
@@ -44,7 +46,7 @@ SEED_GROUPS = Remedy("genenv.granularity", "seed: p̂ over all variations of a s
 
 @rule("environment_not_moving")
 def environment_not_moving(facts: Facts) -> Finding | None:
-    """No update at all, or updates that leave the environment where it began."""
+    """No update at all, or updates that leave the environment where it began, or where it is."""
     if not facts.trains_environment:
         return None
     updates = facts.series("env_update.updates")
@@ -57,12 +59,23 @@ def environment_not_moving(facts: Facts) -> Finding | None:
     if not moved:  # no reference model (genenv.rwr.kl_coef=0): the steps are all that is known
         field, steps = "env_update.kl_step", facts.series("env_update.kl_step")
         moved = [sum(map(abs, steps))] if steps else []
-    if not moved or abs(moved[0]) >= NO_KL:
-        return None
+    if moved and abs(moved[0]) < NO_KL:
+        says = (
+            f"The environment hardly moves: after {len(lines)} epochs and {sum(updates):.0f} updates it is "
+            f"{moved[0]:.2g} nats per token from where it began (below {NO_KL:g}): its tasks are those of the first "
+            "epoch."
+        )
+    else:
+        field, moved = "env_update.kl_step", facts.series("env_update.kl_step")[-WINDOW:]
+        if len(moved) < WINDOW or max(map(abs, moved)) >= NO_STEP:
+            return None
+        says = (
+            f"The environment has come to a stop: in each of the last {WINDOW} epochs its update moved it by at most "
+            f"{max(map(abs, moved)):.2g} nats per token."
+        )
     return Finding(
-        says=f"The environment hardly moves: after {len(lines)} epochs and {sum(updates):.0f} updates it is "
-        f"{moved[0]:.2g} nats per token from where it began (below {NO_KL:g}): its tasks are those of the first epoch.",
-        figures={field: moved[0], "updates": sum(updates), **_acceptance(facts)},
+        says=says,
+        figures={field: moved[-1], "updates": sum(updates), **_acceptance(facts)},
         remedies=(
             Remedy("genenv.environment.actor.optim.lr", "raise it"),
             Remedy("genenv.rwr.lam", "lower it (0.2): the best tasks get more of the weight"),
