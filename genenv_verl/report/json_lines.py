@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-MAX_LINE_CHARS = 8_000_000
-"""A longer line is damage: it is skipped without ever being held in memory as a whole."""
+MAX_LINE_CHARS = 64_000_000
+"""Eight responses of a megabyte, each of its characters an escape, still fit. A longer line is damage: it is
+skipped without ever being held in memory as a whole."""
 
 
 def read_json_lines(path: Path, max_line_chars: int = MAX_LINE_CHARS) -> Iterator[dict[str, Any] | None]:

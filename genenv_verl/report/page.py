@@ -24,6 +24,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from genenv_verl.report.task_text import printable
+
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
@@ -73,7 +75,11 @@ def render_page(*, data: dict[str, Any], has_part_files: bool, is_live: bool, **
     assets = resources.files("genenv_verl.report") / "assets"
     script = page_script()
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: printable(value) if type(value) is str else value,
     )
     template = environment.from_string((assets / "report.html.jinja").read_text(encoding="utf-8"))
     return template.render(

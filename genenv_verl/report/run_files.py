@@ -106,7 +106,7 @@ def read_run(path: Path, name: str) -> Run:
     epochs = _read_epochs(folder / "epochs.jsonl", notes)
     task_files = _find_task_files(folder / "tasks")
     known = {line["epoch"] for line in epochs}
-    if missing := sorted(known - task_files.keys()):
+    if missing := sorted({line["epoch"] for line in epochs if _wrote_tasks(line)} - task_files.keys()):
         notes.append(f"No task file for {_some(missing)}: the task browser cannot show them.")
     if extra := sorted(task_files.keys() - known):
         notes.append(f"Task files without an epoch line: {_some(extra)}.")
@@ -143,6 +143,11 @@ def _read_epochs(path: Path, notes: list[str]) -> list[dict[str, Any]]:
     if not lines:
         notes.append("No epoch has finished.")
     return [lines[epoch] for epoch in sorted(lines)]
+
+
+def _wrote_tasks(line: dict[str, Any]) -> bool:
+    """Whether an epoch has a task file; those of stock verl and of fixed sets have none."""
+    return line.get("variant") not in ("static", "offline", "grpo")
 
 
 def _find_task_files(folder: Path) -> dict[int, Path]:

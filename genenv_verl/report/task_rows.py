@@ -50,7 +50,7 @@ def task_row(record: Mapping[str, Any], text_limit: int = MAX_TEXT_CHARS) -> dic
         "weight": number(record, "weight"),
         "accepted": record.get("accepted") is True,
         "quarantined": record.get("quarantined") is True,
-        "reason": clipped(field(record, "rejection.reason"), MAX_NAME_CHARS),
+        "reason": clipped(_reason(record.get("rejection")), MAX_NAME_CHARS),
         "detail": clipped(field(record, "rejection.detail"), text_limit),
         "flags": _flags(record),
         "trust": {name: value for name in TRUST_FIELDS if (value := _shown(field(record, f"trust.{name}")))},
@@ -63,6 +63,13 @@ def task_row(record: Mapping[str, Any], text_limit: int = MAX_TEXT_CHARS) -> dic
         if isinstance(attempts, list)
         else [],
     }
+
+
+def _reason(rejection: Any) -> Any:
+    """Why a generation was rejected, empty if it was not; one of a form that is not ours is a rejection, too."""
+    if rejection and isinstance(rejection, dict):
+        return rejection.get("reason") or "unnamed"
+    return rejection or ""
 
 
 TRUST_FIELDS = ("agreement", "consensus", "distinct_answers", "chance_level")

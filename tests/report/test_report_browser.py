@@ -246,7 +246,8 @@ def test_tasks_in_files_are_loaded_from_disk_and_a_missing_one_is_said(open_repo
     ("width", "scheme", "background"), [(360, "light", "rgb(255, 255, 255)"), (1280, "dark", "rgb(20, 23, 26)")]
 )
 def test_it_fits_a_phone_and_follows_the_colour_scheme(open_report, make_run, lines, tasks, width, scheme, background):
-    page = open_report(make_run("a-run-with-quite-a-long-name-" * 3, epochs=[lines.epoch(0)], tasks={0: tasks}))
+    epochs = [lines.epoch(0, variant="v" * 60)]
+    page = open_report(make_run("a-run-with-quite-a-long-name-" * 3, epochs=epochs, tasks={0: tasks}))
     metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
     page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}

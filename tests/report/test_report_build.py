@@ -77,13 +77,14 @@ def test_text_of_models_and_names_of_runs_are_never_markup(make_run, lines, tmp_
     task["task"]["context"]["goal"] = hostile
     run = make_run(
         name="<b>&'\"$\\frac$",
-        epochs=[lines.epoch(0, variant=hostile, warnings=[hostile], invalid_reasons={hostile: 3})],
+        epochs=[lines.epoch(0, variant=hostile, warnings=[f"{hostile}\u202e\0"], invalid_reasons={hostile: 3})],
         tasks={0: [task, lines.rejected(0, hostile, hostile)]},
         config=f"genenv: {{variant: {json.dumps(hostile)}}}",
     )
     other = make_run(name="_hidden", epochs=[lines.epoch(0)])
     html = ReportBuilder([run, other], tmp_path / "out").build().read_text()
     assert "<script>window.hacked" not in html and "<img src=x" not in html and "<b>" not in html
+    assert "\\u202e\\x00" in html and not {"\u202e", "\0"} & set(html)  # marks that turn a line around are spelt out
     page = _Page(html)
     assert page.scripts == 3  # data, one part, our own
     assert json.loads(page.texts["report-data"])["runs"][0]["name"] == "<b>&'\"$\\frac$"

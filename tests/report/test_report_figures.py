@@ -21,7 +21,17 @@ from matplotlib.colors import to_rgb
 
 from genenv_verl.report.figures import catalogue, run_figures
 from genenv_verl.report.figures.catalogue import Chart, comparison_panels, run_panels
-from genenv_verl.report.figures.style import INK, PALETTE, edges, plain_label
+from genenv_verl.report.figures.run_figures import BLUE
+from genenv_verl.report.figures.style import (
+    INK,
+    PALETTE,
+    edges,
+    legend_beside,
+    new_figure,
+    plain_label,
+    plot,
+    report_style,
+)
 from genenv_verl.report.groups import group_runs
 from genenv_verl.report.run_files import read_run
 
@@ -48,6 +58,18 @@ def test_labels_are_text_whatever_they_hold():
     assert plain_label("_hidden").strip() == "_hidden" and not plain_label("_hidden").startswith("_")
     assert plain_label("a\nb\x00\ud800") == "a�b��"
     assert len(plain_label("x" * 100)) == 44
+
+
+def test_long_labels_leave_the_curves_their_place():
+    with report_style():
+        figure, (axes,) = new_figure()
+        for place in range(3):
+            plot(axes, [(0, place), (1, place)], BLUE, "checker_undiscriminating")
+        legend_beside(axes, 3)
+        figure.get_layout_engine().execute(figure)
+        figure.draw_without_rendering()
+    assert axes.get_legend().get_window_extent().x1 <= figure.bbox.x1
+    assert axes.get_position().width > 0.8
 
 
 def test_edges_stand_between_neighbours():

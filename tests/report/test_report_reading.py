@@ -77,6 +77,20 @@ def test_a_damaged_run_is_read_with_notes(make_run, lines):
 
 
 @pytest.mark.parametrize(
+    ("variant", "is_missed"), [("genenv", True), ("random", True), ("grpo", False), ("static", False)]
+)
+def test_task_files_are_missed_only_where_tasks_are_written(make_run, lines, variant, is_missed):
+    notes = read_run(make_run(epochs=[lines.epoch(0, variant=variant)]), "run").notes
+    assert any("No task file" in note for note in notes) is is_missed
+
+
+def test_eight_responses_of_a_megabyte_are_no_damage(tmp_path):
+    (tmp_path / "big.jsonl").write_text(json.dumps({"attempts": [{"response": "x" * 1_000_000}] * 8}) + "\n")
+    [record] = read_json_lines(tmp_path / "big.jsonl")
+    assert record is not None
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {

@@ -51,6 +51,14 @@ def test_a_rejected_generation_keeps_its_text_and_reason(lines):
 
 
 @pytest.mark.parametrize(
+    ("rejection", "reason"),
+    [(None, ""), ({}, ""), ({"reason": None, "detail": "x"}, "unnamed"), ("not_json", "not_json"), ([1], "[1]")],
+)
+def test_a_rejection_of_another_form_is_one_all_the_same(rejection, reason):
+    assert task_row({"rejection": rejection})["reason"] == reason
+
+
+@pytest.mark.parametrize(
     "record",
     [
         {},

@@ -23,6 +23,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -39,6 +40,9 @@ REST = "#808488"
 WIDTH_IN, HEIGHT_IN = 5.4, 3.2
 MOST_MARKED_POINTS = 40
 MAX_LABEL_CHARS = 44
+MAX_LEGEND_CHARS, MARK_CHARS = 76, 7
+"""In a line of a legend, and what a label's mark takes of it. What is wider than the figure is cut off, and takes the
+curves' place."""
 
 _STYLE = {
     "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK,
@@ -125,8 +129,16 @@ def stack(axes: Axes, places: Sequence[float], table: dict[str, list[float]], la
 
 
 def legend_beside(axes: Axes, columns: int = 1) -> None:
-    """A legend under the axes' title, outside of the curves."""
+    """A legend under the axes' title, outside of the curves, in fewer columns where its labels are long."""
+    lengths = [len(label) for label in axes.get_legend_handles_labels()[1]]
+    while columns > 1 and _legend_chars(lengths, columns) > MAX_LEGEND_CHARS:
+        columns -= 1
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns, borderaxespad=0.2, handlelength=1.4)
+
+
+def _legend_chars(lengths: Sequence[int], columns: int) -> int:
+    """How wide a legend is, in characters: every column is as wide as its longest label and its mark."""
+    return sum(max(part, default=0) + MARK_CHARS for part in np.array_split(lengths, columns))
 
 
 # ------------------------------------------------------------------ saving
