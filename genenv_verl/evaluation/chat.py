@@ -85,7 +85,8 @@ def completion_key(model_id: str, messages: Sequence[Message], decoding: Decodin
 def read_completion(answer: Any) -> Completion:
     """Reads the JSON of a ``/chat/completions`` answer. An empty text is an answer, a missing one is not.
 
-    A ``content`` of null is an empty text: a model that thinks elsewhere and runs out of tokens sends it.
+    A ``content`` of null is an empty text: a model that thinks elsewhere and runs out of tokens sends it. A ``usage``
+    that cannot be read tells no token counts; the answer has been paid for and counts.
 
     Raises:
         UnreadableAnswer: The JSON has no first choice with a message.
@@ -93,11 +94,13 @@ def read_completion(answer: Any) -> Completion:
     try:
         choice = answer["choices"][0]
         content = choice["message"]["content"]
-        usage = answer.get("usage") or {}
-        if not isinstance(content, str | None) or not isinstance(usage, dict):
+        usage = answer.get("usage")
+        if not isinstance(content, str | None):
             raise TypeError
     except (KeyError, IndexError, TypeError, AttributeError):
         raise UnreadableAnswer(f"the answer has no message: {json.dumps(answer)[:200]}") from None
+    if not isinstance(usage, dict):
+        usage = {}
     return Completion(
         content=replace_lone_surrogates(content or ""),
         finish_reason=_typed(choice.get("finish_reason"), str),

@@ -36,6 +36,10 @@ from genenv_verl.evaluation.backoff import Backoff, retry_after_s
 MAX_BODY_BYTES = 2 * 2**20
 """4,096 tokens are some 20 kB: what is longer by far is no answer."""
 
+SHORTEST_SECRET, SHORTEST_SECRET_IN_ANSWERS = 4, 8
+"""Characters. A short key may be a word (``EMPTY``, ``none``): it is taken out of what a server says of its failures,
+not out of what a model writes."""
+
 _RETRIED_BELOW_500 = frozenset({408, 409, 425, 429})
 _HOPELESS = {
     401: "the key was refused (it is read from an environment variable, see --api-key-env)",
@@ -120,7 +124,8 @@ class JsonClient:
         backoff: Backoff = Backoff(),  # noqa: B008  (frozen)
     ):
         self.base_url = base_url
-        self._secret = spellings(secret) if secret and len(secret) >= 8 else None
+        self._secret = spellings(secret) if secret and len(secret) >= SHORTEST_SECRET else None
+        self._hides_in_answers = secret is not None and len(secret) >= SHORTEST_SECRET_IN_ANSWERS
         self._timeout_s = timeout_s
         self._backoff = backoff
         self._resume_at = 0.0
@@ -183,7 +188,7 @@ class JsonClient:
             try:
                 return read(await self._try("POST", path, body))
             except UnreadableAnswer as error:
-                failure = _TryAgain("unreadable", str(error))
+                failure = _TryAgain("unreadable", self._clean(str(error)))
             except _TryAgain as error:
                 failure = error
             failed_tries += 1
@@ -208,13 +213,15 @@ class JsonClient:
                 content += chunk
                 if len(content) > MAX_BODY_BYTES:
                     raise RequestFailed("too_large", f"the answer is longer than {MAX_BODY_BYTES:,} bytes")
-        text = self._clean(content.decode("utf-8", errors="replace"))
+        text = content.decode("utf-8", errors="replace")
+        if self._hides_in_answers:
+            text = self._clean(text)
         if response.status_code != 200:
-            self._refuse(method, response, path, _one_line(text[:500]))
+            self._refuse(method, response, path, _one_line(self._clean(text)[:500]))
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
-            raise _TryAgain("invalid_json", f"the answer is no JSON: {text[:80]!r}") from None
+            raise _TryAgain("invalid_json", f"the answer is no JSON: {self._clean(text)[:80]!r}") from None
 
     def _refuse(self, method: str, response: httpx.Response, path: str, text: str) -> NoReturn:
         status = response.status_code

@@ -86,7 +86,6 @@ def test_a_request_carries_the_prompt_and_the_decoding(serve):
         dict(body=b"null"),
         dict(body=b'{"choices": []}'),
         dict(body=b'{"choices": [{"message": {"content": 7}}]}'),
-        dict(body=b'{"choices": [{"message": {"content": "a"}}], "usage": [1]}'),
         dict(body=b'{"error": {"message": "busy"}}'),
         dict(body=b'{"choices": [{"message": {"content": "cut o', promised=500),
     ],
@@ -249,6 +248,28 @@ def test_the_key_is_sent_and_never_seen_again(serve):
     assert server.posts[0][2]["Authorization"] == f"Bearer {key}"
     assert key not in str(failure) and "bad key [key]" in str(failure)
     assert answer.content == "Your key is [key]." and key not in json.dumps(answer.as_record())
+
+
+def test_a_short_key_is_hidden_in_failures_and_changes_no_answer(serve):
+    def reply(body, number):
+        if number == 1:
+            return serve.Reply(b"bad key EMPTY", status=400)
+        if number == 2:
+            return serve.Reply(b'{"error": "EMPTY"}')
+        return serve.Reply(b"EMPTY") if number == 3 else serve.completion("The list is EMPTY.")
+
+    once = Backoff(retries=0)
+    *failures, answer = ask_once(serve(reply).url, secret="EMPTY", times=4, backoff=once)
+    assert all("EMPTY" not in str(failure) and "[key]" in str(failure) for failure in failures)
+    assert answer.content == "The list is EMPTY."
+
+
+@pytest.mark.parametrize("usage", [[1], "many", 7, True])
+def test_an_answer_without_readable_usage_is_not_paid_for_again(serve, usage):
+    server = serve(lambda body, number: serve.completion("Fine.", usage=usage))
+    answer = ask_once(server.url)
+    assert (answer.content, answer.prompt_tokens, answer.completion_tokens) == ("Fine.", None, None)
+    assert len(server.posts) == 1
 
 
 @pytest.mark.parametrize(
