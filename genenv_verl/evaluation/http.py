@@ -231,6 +231,8 @@ class JsonClient:
             )
         if method == "POST" and status in _HOPELESS and not self._answered:
             raise EndpointError(f"{self.base_url}{path}: HTTP {status}, {_HOPELESS[status]}: {text}")
+        if location := response.headers.get("location"):
+            text = f"redirections are not followed, the key would follow them; give {self._clean(location)[:200]!r}"
         raise RequestFailed(f"http_{status}", f"HTTP {status}: {text}")
 
     def _clean(self, text: str) -> str:

@@ -131,6 +131,13 @@ def test_what_another_try_cannot_mend_is_not_tried_again(serve):
     assert failure.reason == "http_400" and "too many tokens" in str(failure) and len(server.posts) == 1
 
 
+def test_a_redirection_is_told_and_not_followed(serve):
+    elsewhere = {"Location": "http://elsewhere/v1"}
+    server = serve(lambda body, number: serve.Reply(status=307, headers=elsewhere))
+    failure = ask_once(server.url, secret="sk-secret-0123")
+    assert failure.reason == "http_307" and "give 'http://elsewhere/v1'" in str(failure) and len(server.posts) == 1
+
+
 def test_a_huge_answer_is_given_up_before_it_is_read(serve):
     tracemalloc.start()
     server = serve(lambda body, number: serve.Reply(b" " * 2**16, repeat=1600))
