@@ -40,6 +40,8 @@ def diagnose(
         diagnosis = diagnosis_of(read_run(run, run.name))
     except NoRun as error:
         raise SystemExit(f"genenv: {error}") from None
+    except OSError as error:
+        raise SystemExit(f"genenv: the run cannot be read: {error}") from None
     if as_json:
         typer.echo(json.dumps(diagnosis.to_json(), indent=2))
     else:

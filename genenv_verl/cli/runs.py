@@ -40,3 +40,5 @@ def epochs(
             console.print(table(str(run), read_epochs(run)))
         except FileNotFoundError as error:
             raise SystemExit(f"genenv: {error}") from None
+        except OSError as error:
+            raise SystemExit(f"genenv: the run cannot be read: {error}") from None

@@ -60,10 +60,13 @@ class RunConfig:
 
 def read_config(root: Path, notes: list[str]) -> RunConfig | None:
     """Reads ``hydra/.hydra/`` of a run, or ``.hydra/``; appends to ``notes`` what is in the way."""
-    for folder in (root / "hydra" / ".hydra", root / ".hydra"):
-        if (folder / "config.yaml").is_file():
-            break
-    else:
+    folders = (root / "hydra" / ".hydra", root / ".hydra")
+    try:
+        folder = next((folder for folder in folders if (folder / "config.yaml").is_file()), None)
+    except OSError as error:
+        notes.append(f"The configuration cannot be read: {error.strerror}.")
+        return None
+    if folder is None:
         notes.append("No configuration was kept (hydra/.hydra/config.yaml).")
         return None
     config = _read_yaml(folder / "config.yaml", notes)

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def seed_rows(run: Run, given: Path | None, notes: list[str]) -> dict[str, dict[
         given: A file that is read instead.
         notes: Gets a sentence where the seeds cannot be had.
     """
-    path = given or next((path for path in _configured_files(run) if path.is_file()), None)
+    path = given or next((path for path in _configured_files(run) if os.path.isfile(path)), None)
     if path is None:
         notes.append(
             "The seeds' file of this run is not on this machine: give it with --seeds to see seeds beside tasks."
@@ -68,5 +69,5 @@ def _configured_files(run: Run) -> Iterator[Path]:
     for key in ("genenv.seeds", "data.train_files"):
         for name in (run.config.text(key) or "").split(", "):
             if name.strip("[]'\" "):
-                path = Path(name.strip("[]'\" ")).expanduser()
+                path = Path(os.path.expanduser(name.strip("[]'\" ")))  # unlike Path's, it takes any text
                 yield from ((run.config.cwd / path, path) if run.config.cwd else (path,))

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from genenv_verl.cli import app
@@ -80,6 +81,13 @@ def test_epochs_of_a_folder_without_a_run_says_what_to_give(tmp_path):
     result = CliRunner().invoke(app, ["epochs", str(tmp_path)])
     assert result.exit_code != 0
     assert "trainer.default_local_dir" in str(result.exception or result.output)
+
+
+@pytest.mark.parametrize("command", ["epochs", "diagnose", "report"])
+def test_a_folder_that_cannot_be_read_is_one_line(tmp_path, command):
+    options = ["--out", str(tmp_path / "out")] if command == "report" else []
+    result = CliRunner().invoke(app, [command, str(tmp_path / ("x" * 300)), *options])
+    assert isinstance(result.exception, SystemExit) and "File name too long" in str(result.exception)
 
 
 def test_check_seeds_counts_tasks_and_names_a_broken_row(tmp_path):

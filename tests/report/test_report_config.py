@@ -13,6 +13,8 @@
 # limitations under the License.
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from genenv_verl.report.run_config import MASK, flatten, mask_override, mask_value, read_config
@@ -85,3 +87,13 @@ def test_a_broken_configuration_is_a_note(tmp_path, text):
     notes: list[str] = []
     config = read_config(tmp_path, notes)
     assert config is None and notes
+
+
+def test_a_configuration_in_a_folder_that_may_not_be_entered_is_a_note(tmp_path, monkeypatch):
+    def refuse(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    notes: list[str] = []
+    assert read_config(tmp_path, notes) is None
+    assert notes == ["The configuration cannot be read: Permission denied."]

@@ -114,6 +114,13 @@ def test_seeds_are_read_from_the_configured_file_or_the_given_one(make_run, line
     assert seed_rows(elsewhere, tmp_path / "broken.jsonl", notes) == {} and "cannot be shown" in notes[1]
 
 
+@pytest.mark.parametrize("path", ["x" * 1000, "~nobody-of-this-name/seeds.jsonl", "seeds\\0.jsonl"])
+def test_a_seeds_file_of_an_impossible_name_is_not_there(make_run, lines, path):
+    run = read_run(make_run(epochs=[lines.epoch(0)], config=f'genenv: {{seeds: "{path}"}}'), "run")
+    notes: list[str] = []
+    assert seed_rows(run, None, notes) == {} and "not on this machine" in notes[0]
+
+
 def test_parts_spill_into_files_and_unchanged_ones_are_not_made_again(tmp_path):
     store = PartStore(tmp_path / "tasks", limit=10)
     store.begin()
