@@ -21,6 +21,9 @@ from typing import Any
 LARGEST = 1e30
 """Larger numbers are damage; sums of these can still be drawn."""
 
+SMALLEST = 1 / LARGEST
+"""Smaller numbers are 0, so that no quotient is infinite."""
+
 MAX_TEXT_CHARS = 20_000
 """Longest text of one field that the page carries: some twice the paper's 9,000 tokens would not fit a screen."""
 
@@ -35,12 +38,14 @@ def field(record: Any, path: str) -> Any:
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, or ``None``; ``True`` is no number."""
+    """A finite number, or ``None``; ``True`` is no number. What is hardly more than nothing is 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return float(value) if -LARGEST < value < LARGEST else None
+    if not -LARGEST < value < LARGEST:
+        return None
+    return float(value) if abs(value) >= SMALLEST else 0.0
 
 
 def number(record: Any, path: str) -> float | None:

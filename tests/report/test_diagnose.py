@@ -408,6 +408,12 @@ def test_no_value_of_any_field_ends_the_diagnosis(tmp_path):
         json.dumps(diagnose(read_run(root, "run")).to_json(), allow_nan=False)
 
 
+def test_what_is_not_finite_is_in_no_figure(tmp_path):
+    lines = plant(plant(healthy(), "accepted_groups", 18), "generated", 5e-324)
+    config = configured(filter="none", beta=1e-9, rwr={"lam": float("inf")})
+    json.dumps(diagnose(read_run(write(tmp_path, lines, config), "run")).to_json(), allow_nan=False)
+
+
 def test_a_damaged_run_is_read_as_far_as_it_goes(tmp_path):
     root = write(tmp_path, plant(healthy(), "success_rate", 0.0), tasks=[])
     with open(root / "genenv" / "epochs.jsonl", "ab") as file:

@@ -23,6 +23,7 @@ from genenv_verl.report.run_files import NoRun, read_run, run_names
 from genenv_verl.report.series import (
     epoch_series,
     histograms,
+    share_series,
     stacked_counts,
     success_over_tokens,
     total_tokens,
@@ -44,6 +45,13 @@ def test_damaged_lines_are_none_and_the_rest_is_read(tmp_path):
 def test_what_is_no_finite_number_is_none(value):
     assert number({"a": {"b": value}}, "a.b") is None
     assert counts({"a": {"b": value, "c": 2, "d": -1}}, "a") == {"c": 2.0}
+
+
+@pytest.mark.parametrize("least", [5e-324, -5e-324, 1e-300])
+def test_no_quotient_of_numbers_is_infinite(make_run, lines, least):
+    run = read_run(make_run(epochs=[lines.epoch(0, groups=least), lines.epoch(1)]), "run")
+    assert number({"a": least}, "a") == 0.0
+    assert [epoch for epoch, _ in share_series(run, "accepted_groups", "groups")] == [1.0]
 
 
 def test_long_and_broken_text_is_cut_and_mended():

@@ -23,7 +23,7 @@ from genenv_verl.report.diagnose.facts import Facts, attempted_tasks
 from genenv_verl.report.diagnose.finding import Finding, Remedy, rule
 from genenv_verl.report.diagnose.trends import MIN_TREND, WINDOW, recent_mean
 from genenv_verl.report.diagnose.written_tasks import frequent_reasons, validity_remedies
-from genenv_verl.report.fields import number
+from genenv_verl.report.fields import as_number, number
 
 MIN_EPOCHS = 2
 """One epoch without an update, or without an accepted group, may be chance."""
@@ -146,9 +146,9 @@ def updates_skipped_by_kl_cap(facts: Facts) -> Finding | None:
     )
 
 
-def _named(facts: Facts, key: str) -> dict[str, float | str]:
-    value = facts.setting(key)
-    return {f"genenv.{key}": value} if isinstance(value, int | float) else {}
+def _named(facts: Facts, key: str) -> dict[str, float]:
+    value = as_number(facts.setting(key))
+    return {} if value is None else {f"genenv.{key}": value}
 
 
 @rule("updates_not_finite")
@@ -258,9 +258,10 @@ def only_the_fallback_trains(facts: Facts) -> Finding | None:
 @rule("weights_nearly_equal")
 def weights_nearly_equal(facts: Facts) -> Finding | None:
     """Without a filter only the weights steer, and with these β and λ they hardly differ."""
-    beta, lam = facts.setting("beta"), facts.setting("rwr.lam")
-    numbers = all(isinstance(value, int | float) and value > 0 for value in (beta, lam))
-    if not facts.trains_environment or facts.filter != "none" or facts.compares_variations or not numbers:
+    beta, lam = as_number(facts.setting("beta")), as_number(facts.setting("rwr.lam"))
+    if not facts.trains_environment or facts.filter != "none" or facts.compares_variations:
+        return None
+    if not beta or not lam or beta < 0 or lam < 0:
         return None
     worst = environment_reward(0.0 if facts.alpha >= 0.5 else 1.0, facts.alpha, beta)
     linear = facts.setting("rwr.weight") == "linear"
