@@ -16,11 +16,13 @@
 import signal
 
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 # The tests may run on a machine that does other work as well: slow generation or a slow example is no failure. The
 # examples are the same in every run; `pytest --hypothesis-profile=fuzz` looks for new ones.
 settings.register_profile("genenv", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("fuzz", settings.get_profile("genenv"), derandomize=False, max_examples=5_000)
+FOUND = DirectoryBasedExampleDatabase(".hypothesis/examples")
+settings.register_profile("fuzz", settings.get_profile("genenv"), derandomize=False, database=FOUND, max_examples=5_000)
 settings.load_profile("genenv")
 
 # A shell starts its background jobs with SIGINT ignored, and what the tests start would inherit that. A signal with a

@@ -156,7 +156,7 @@ def _means_nothing(name: str | None) -> bool:
 
 
 def _is_refused(call: ast.Call) -> bool:
-    """Whether Python refuses a call before anything of it runs: of a module, or of a built-in without such arguments.
+    """Whether Python refuses a call whatever its arguments' values: of a module, or of a built-in without such ones.
 
     ``copy(source='a')`` and ``sum(numbers=[1])`` are such calls, of a model that takes Python's names for a tool's.
     """
@@ -166,7 +166,8 @@ def _is_refused(call: ast.Call) -> bool:
     if isinstance(meant, types.ModuleType):
         return True
     keywords = {keyword.arg for keyword in call.keywords}
-    if not isinstance(meant, types.BuiltinFunctionType) or None in keywords:
+    is_starred = None in keywords or any(isinstance(argument, ast.Starred) for argument in call.args)
+    if is_starred or not isinstance(meant, types.BuiltinFunctionType):
         return False
     try:
         inspect.signature(meant).bind(*call.args, **dict.fromkeys(keywords))

@@ -98,7 +98,7 @@ def read_completion(answer: Any) -> Completion:
         if not isinstance(content, str | None):
             raise TypeError
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise UnreadableAnswer(f"the answer has no message: {json.dumps(answer)[:200]}") from None
+        raise UnreadableAnswer(f"the answer has no message: {json.dumps(answer)}") from None
     if not isinstance(usage, dict):
         usage = {}
     return Completion(

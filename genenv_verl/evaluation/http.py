@@ -14,7 +14,8 @@
 """JSON over HTTP with servers that fail: bounded answers, a limit on the time of each try, retries.
 
 The key is sent as a header and nowhere else: whatever a server sends back, an error message that quotes the request
-among it, loses the key before anybody else reads it.
+among it, loses the key before anybody else reads it (a key of less than eight characters only what is told of failures,
+one of less than four nothing).
 """
 
 from __future__ import annotations
@@ -188,7 +189,7 @@ class JsonClient:
             try:
                 return read(await self._try("POST", path, body))
             except UnreadableAnswer as error:
-                failure = _TryAgain("unreadable", self._clean(str(error)))
+                failure = _TryAgain("unreadable", self._clean(str(error))[:240])
             except _TryAgain as error:
                 failure = error
             failed_tries += 1
@@ -231,9 +232,18 @@ class JsonClient:
             )
         if method == "POST" and status in _HOPELESS and not self._answered:
             raise EndpointError(f"{self.base_url}{path}: HTTP {status}, {_HOPELESS[status]}: {text}")
-        if location := response.headers.get("location"):
-            text = f"redirections are not followed, the key would follow them; give {self._clean(location)[:200]!r}"
+        if response.has_redirect_location:
+            text = f"redirections are not followed, the key would follow them; {self._advice(response, path)}"
         raise RequestFailed(f"http_{status}", f"HTTP {status}: {text}")
+
+    def _advice(self, response: httpx.Response, path: str) -> str:
+        """The base URL that a redirection leads to, without user and query, in which a server may repeat the key."""
+        try:
+            url = httpx.URL(self.base_url + path).join(response.headers["location"])
+            there = f"{url.scheme}://{url.netloc.decode()}{url.path}"
+        except (httpx.InvalidURL, ValueError):
+            return "where to cannot be read"
+        return f"give {self._clean(_one_line(there.rstrip('/').removesuffix(path)))[:200]!r}"
 
     def _clean(self, text: str) -> str:
         return self._secret.sub("[key]", text) if self._secret else text

@@ -198,7 +198,7 @@ def _stream_safe(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _marks(character: str) -> tuple[int, bool]:
-    """The number of combining marks that NFKC makes of a character, and whether it makes nothing else."""
+    """The number of combining marks that NFKD makes of a character, and whether it makes nothing else."""
     form = unicodedata.normalize("NFKD", character)
     marks = sum(map(bool, map(unicodedata.combining, form)))
     return marks, marks == len(form)

@@ -295,6 +295,7 @@ HOSTILE = [
     'exec(\'open("{mark}", "w")\')',
     "eval('1')",
     "open('{mark}', 'w')",
+    "divmod(*[7, 2])",
     "exec\n('1')",
     "print('x')",
     "ls(a=open('{mark}', 'w'))",

@@ -131,11 +131,27 @@ def test_what_another_try_cannot_mend_is_not_tried_again(serve):
     assert failure.reason == "http_400" and "too many tokens" in str(failure) and len(server.posts) == 1
 
 
-def test_a_redirection_is_told_and_not_followed(serve):
-    elsewhere = {"Location": "http://elsewhere/v1"}
-    server = serve(lambda body, number: serve.Reply(status=307, headers=elsewhere))
-    failure = ask_once(server.url, secret="sk-secret-0123")
-    assert failure.reason == "http_307" and "give 'http://elsewhere/v1'" in str(failure) and len(server.posts) == 1
+@pytest.mark.parametrize(
+    ("location", "advice"),
+    [
+        ("https://elsewhere/v1/chat/completions", "give 'https://elsewhere/v1'"),
+        ("https://elsewhere:8443/api/chat/completions/?key=sk%2Fsecret-0123", "give 'https://elsewhere:8443/api'"),
+        ("https://sk%2Fsecret-0123@elsewhere/v1/chat/completions", "give 'https://elsewhere/v1'"),
+        ("/v2/chat/completions", "/v2'"),
+        ("http://elsewhere:x/v1", "where to cannot be read"),
+    ],
+)
+def test_a_redirection_is_told_and_not_followed(serve, location, advice):
+    server = serve(lambda body, number: serve.Reply(status=308, headers={"Location": location}))
+    failure = ask_once(server.url, secret="sk/secret-0123")
+    assert failure.reason == "http_308" and advice in str(failure) and len(server.posts) == 1
+    assert "secret" not in str(failure)
+
+
+def test_a_location_beside_another_failure_hides_nothing(serve):
+    headers = {"Location": "http://elsewhere/docs"}
+    server = serve(lambda body, number: serve.Reply(b"max_tokens is too large", status=422, headers=headers))
+    assert "max_tokens is too large" in str(ask_once(server.url))
 
 
 def test_a_huge_answer_is_given_up_before_it_is_read(serve):
@@ -262,7 +278,7 @@ def test_a_short_key_is_hidden_in_failures_and_changes_no_answer(serve):
         if number == 1:
             return serve.Reply(b"bad key EMPTY", status=400)
         if number == 2:
-            return serve.Reply(b'{"error": "EMPTY"}')
+            return serve.Reply(json.dumps({"error": "x" * 185 + "EMPTY"}).encode())
         return serve.Reply(b"EMPTY") if number == 3 else serve.completion("The list is EMPTY.")
 
     once = Backoff(retries=0)

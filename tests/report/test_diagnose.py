@@ -295,9 +295,28 @@ def test_e17_an_epoch_of_three_times_the_running_median_is_told(tmp_path):
     assert list(found(write(tmp_path / "tasks", lines))) == ["task_length_drift"]
 
 
-def test_one_odd_epoch_at_an_end_is_no_drift(tmp_path):
-    lengths = [60, 137, 140, 138, 141, 139, 140, 139]
-    assert found(write(tmp_path, plant(healthy(), "response_tokens_mean", lengths))) == {}
+@pytest.mark.parametrize("usual", [3, 4, 5, 7])
+@pytest.mark.parametrize("odd", [45, 60, 280, 390])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_one_odd_epoch_at_an_end_is_no_drift(tmp_path, usual, odd, is_first):
+    lengths = [137, 140, 138, 141, 139, 140, 139][:usual]
+    lengths = [odd, *lengths] if is_first else [*lengths, odd]
+    lines = plant(healthy()[: len(lengths)], "response_tokens_mean", lengths)
+    assert "response_length_drift" not in found(write(tmp_path, lines))
+
+
+@pytest.mark.parametrize("success", [[0.59, 0.62, 0.58, 0.63, 0.6, 0.61, 0.66, 0.65], [0.6, 0.66, 0.66]])
+def test_success_that_stays_where_it_began_has_passed_nothing(tmp_path, success):
+    assert found(write(tmp_path, plant(healthy()[: len(success)], "success_rate", success))) == {}
+
+
+def test_a_share_of_three_epochs_may_fall_by_chance(tmp_path):
+    assert found(write(tmp_path, plant(healthy()[:3], "valid_fraction", [0.95, 0.93, 0.83]))) == {}
+
+
+def test_the_environment_has_not_stopped_in_epochs_that_do_not_tell(tmp_path):
+    steps = [0.01, 0.01, 0.0, 0.0, 0.0, None, None, None]
+    assert found(write(tmp_path, plant(healthy(), "env_update.kl_step", steps))) == {}
 
 
 def test_e16_tasks_that_are_cut_off_name_the_limit(tmp_path):

@@ -37,9 +37,8 @@ JUMP = 3.0
 GROWTH = 2.0
 """From the first to the last. The paper's responses grow by half over six epochs (Fig. 5)."""
 SHRINKAGE = 1 / 3
-STEADY_GROWTH, STEADY_SHRINKAGE = 1.4, 0.6
-"""The same of the means over epochs at either end, so that a single odd epoch is no drift: what grows evenly to twice
-its length in six epochs has means of 1 to 1.5."""
+STEADY = 1.2
+"""Each of the last two epochs against each of the first two: a single odd epoch is no drift."""
 NEAR_LIMIT = 0.8
 """A mean this near to the limit means that many responses are cut off."""
 
@@ -67,16 +66,16 @@ def agent_saturated(facts: Facts) -> Finding | None:
 
 @rule("target_passed")
 def target_passed(facts: Facts) -> Finding | None:
-    """Success came from below the band or out of it, and is beyond it now: the environment does not keep up."""
+    """Success began below the band or in it, rose, and is beyond it now: the environment does not keep up."""
     success = facts.series("success_rate")
     far = FAR * facts.k_min
     if not facts.trains_environment or len(success) <= LAST or success[0] > facts.alpha + facts.k_min:
         return None
-    if not facts.alpha + far <= min(success[-LAST:]) <= SATURATED:
+    if not max(facts.alpha, success[0]) + far <= min(success[-LAST:]) < SATURATED:
         return None
     return Finding(
-        says=f"Success on fresh tasks came from {success[0]:.0%}, went beyond the target of {facts.alpha:.0%} and has "
-        f"been at {min(success[-LAST:]):.0%} or more for {LAST} epochs: the agent outgrows what it is given.",
+        says=f"Success on fresh tasks rose from {success[0]:.0%} beyond the target of {facts.alpha:.0%} and has been "
+        f"at {min(success[-LAST:]):.0%} or more for {LAST} epochs: the agent outgrows what it is given.",
         figures={"success_rate": success[-1], "alpha": facts.alpha, "k_min": facts.k_min},
         remedies=(
             Remedy("genenv.steps_per_epoch", "lower it: the environment follows in shorter epochs"),
@@ -172,8 +171,8 @@ def _length_drift(what: str, field: str, lengths: list[float], remedies: tuple[R
         return None
     early, late = trend
     whole = lengths[-1] / lengths[0]
-    grows = whole >= GROWTH and late / early >= STEADY_GROWTH or late / early >= GROWTH
-    shrinks = whole <= SHRINKAGE and late / early <= STEADY_SHRINKAGE or late / early <= SHRINKAGE
+    grows = late / early >= GROWTH or whole >= GROWTH and min(lengths[-2:]) >= STEADY * max(lengths[:2])
+    shrinks = late / early <= SHRINKAGE or whole <= SHRINKAGE and STEADY * max(lengths[-2:]) <= min(lengths[:2])
     if not grows and not shrinks:
         return None
     return Finding(

@@ -66,7 +66,8 @@ def environment_not_moving(facts: Facts) -> Finding | None:
             "epoch."
         )
     else:
-        field, moved = "env_update.kl_step", facts.series("env_update.kl_step")[-WINDOW:]
+        field, steps = "env_update.kl_step", [number(line, "env_update.kl_step") for line in lines[-WINDOW:]]
+        moved = [step for step in steps if step is not None]
         if len(moved) < WINDOW or max(map(abs, moved)) >= NO_STEP:
             return None
         says = (
