@@ -232,18 +232,13 @@ class JsonClient:
             )
         if method == "POST" and status in _HOPELESS and not self._answered:
             raise EndpointError(f"{self.base_url}{path}: HTTP {status}, {_HOPELESS[status]}: {text}")
-        if response.has_redirect_location:
-            text = f"redirections are not followed, the key would follow them; {self._advice(response, path)}"
+        if response.next_request:
+            # without user and query, in which a server may repeat the key
+            url = response.next_request.url
+            there = f"{url.scheme}://{url.netloc.decode()}{url.path.rstrip('/').removesuffix(path)}"
+            there = self._clean(_one_line(there))[:200]
+            text = f"redirections are not followed, the key would follow them; give {there!r}"
         raise RequestFailed(f"http_{status}", f"HTTP {status}: {text}")
-
-    def _advice(self, response: httpx.Response, path: str) -> str:
-        """The base URL that a redirection leads to, without user and query, in which a server may repeat the key."""
-        try:
-            url = httpx.URL(self.base_url + path).join(response.headers["location"])
-            there = f"{url.scheme}://{url.netloc.decode()}{url.path}"
-        except (httpx.InvalidURL, ValueError):
-            return "where to cannot be read"
-        return f"give {self._clean(_one_line(there.rstrip('/').removesuffix(path)))[:200]!r}"
 
     def _clean(self, text: str) -> str:
         return self._secret.sub("[key]", text) if self._secret else text
