@@ -134,8 +134,9 @@ def test_a_hanging_phase_ends_the_run_with_a_message(start):
     )
 
 
-def test_on_two_devices_a_rollout_server_that_dies_ends_the_run_and_nothing_is_lost(start):
-    job = start("dead_server", "trainer.n_gpus_per_node=2", "trainer.save_freq=1")
+def test_on_two_devices_a_rollout_server_that_dies_ends_the_run_and_nothing_is_lost(start, finished):
+    two = ("trainer.n_gpus_per_node=2", "trainer.save_freq=1")
+    job = start("dead_server", *two)
     job.wait_for("epoch 1: writing tasks")
     [line] = check_files(job.run, epochs=1)
     assert line["env_update"]["updates"] >= 1 or not line["accepted_groups"]
@@ -145,3 +146,6 @@ def test_on_two_devices_a_rollout_server_that_dies_ends_the_run_and_nothing_is_l
     random.choice(engines).kill()
     assert job.wait(300) != 0
     check_files(job.run, epochs=1)
+    resumed = finished("dead_server", *two)
+    assert "genenv: resumed from" in resumed.text()
+    check_files(resumed.run, epochs=2)
