@@ -305,6 +305,12 @@ def test_one_odd_epoch_at_an_end_is_no_drift(tmp_path, usual, odd, is_first):
     assert "response_length_drift" not in found(write(tmp_path, lines))
 
 
+def test_wrong_golds_name_the_success_that_they_hide(tmp_path):
+    lines = plant(plant(healthy(), "trust.suspected_wrong_gold", 25), "success_rate_trusted", 0.81)
+    finding = found(write(tmp_path, lines))["wrong_golds"]
+    assert "without a doubt success is 81%" in finding.says and finding.figures["success_rate_trusted"] == 0.81
+
+
 @pytest.mark.parametrize("success", [[0.59, 0.62, 0.58, 0.63, 0.6, 0.61, 0.66, 0.65], [0.6, 0.66, 0.66]])
 def test_success_that_stays_where_it_began_has_passed_nothing(tmp_path, success):
     assert found(write(tmp_path, plant(healthy()[: len(success)], "success_rate", success))) == {}

@@ -189,12 +189,19 @@ def wrong_golds(facts: Facts) -> Finding | None:
     suspected = flags["suspected_wrong_gold"]
     if not tasks or suspected / tasks < WRONG_SHARE:
         return None
+    success, trusted = (
+        recent_mean([value for line in facts.recent if (value := number(line, field)) is not None])
+        for field in ("success_rate", "success_rate_trusted")
+    )
+    compared = {} if success is None or trusted is None else {"success_rate": success, "success_rate_trusted": trusted}
     return Finding(
         says=f"At {suspected} of {tasks:.0f} tasks of the last {len(facts.recent)} epochs the attempts agree on "
-        "another answer than the gold: the environment writes wrong golds, or the agent makes one mistake everywhere.",
-        figures={"suspected_wrong_gold": suspected, "quarantined": flags["quarantined"], "tasks": tasks},
+        "another answer than the gold: the environment writes wrong golds, or the agent makes one mistake everywhere."
+        + (f" At the tasks without a doubt success is {trusted:.0%}, at all {success:.0%}." if compared else ""),
+        figures={"suspected_wrong_gold": suspected, "quarantined": flags["quarantined"], "tasks": tasks} | compared,
         remedies=(
             Remedy("genenv.trust.suspected_wrong_gold", "quarantine, or report if it is the agent (read the tasks)"),
+            Remedy("genenv.environment.actor.optim.lr", "lower it: the environment forgets how to solve its tasks"),
             Remedy("genenv.environment_template", "ask for the answer's derivation before the gold"),
         ),
     )
