@@ -30,7 +30,7 @@ OUT="$(cd "$OUT" && pwd)"
 SECONDS=0
 
 echo "genenv: building the miniature world and warm-starting two models (a few minutes)"
-"$PY" "$HERE/miniworld/build.py" --out "$OUT/world"
+[[ -f "$OUT/world/build.json" ]] || "$PY" "$HERE/miniworld/build.py" --out "$OUT/world"
 
 for variant in "${VARIANTS[@]}"; do
   echo "genenv: co-evolution in verl, variant $variant, $EPOCHS epochs; full log: $OUT/$variant.log"
@@ -40,10 +40,12 @@ done
 
 "$PY" -m genenv_verl epochs "${VARIANTS[@]/#/$OUT/}"
 echo
-echo "genenv: done in $SECONDS s, installation apart. What was written:"
+echo "genenv: this call took $SECONDS s, installation apart. What was written:"
 for variant in "${VARIANTS[@]}"; do
   echo "  $OUT/$variant/genenv/epochs.jsonl          one line an epoch"
   echo "  $OUT/$variant/genenv/tasks/                every generated task, its attempts, p̂ and R_env"
   echo "  $OUT/$variant/genenv/{d_train,d_env}/      the two pools"
   echo "  $OUT/$variant/global_step_*/               checkpoints of both models"
 done
+echo
+echo "Look at it:  ${PY%/*}/genenv-verl report $OUT/${VARIANTS[0]} --out $OUT/report"

@@ -83,7 +83,7 @@ def replay(game: Mapping[str, Any], trajectory: Mapping[str, Any], expert: Exper
     except ImportError as error:
         raise ReleaseError(
             f"ALFWorld's games are cut into steps by its own engine, which is not installed ({error}): "
-            "pip install 'genenv_verl[alfworld]'"
+            "pip install '.[alfworld]' in genenv_verl's folder"
         ) from error
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / GAME_FILE

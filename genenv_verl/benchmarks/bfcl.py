@@ -241,11 +241,14 @@ def _ask(record: Record, task: str, gold: Sequence[Sequence[str]], calls: Sequen
 def _backends() -> Jail:
     if importlib.util.find_spec("bfcl_eval") is None:
         raise ScorerUnavailable(
-            f"bfcl needs the back-ends of bfcl-eval {VERSION}, which is not installed: pip install 'genenv_verl[bfcl]'"
+            f"bfcl needs the back-ends of bfcl-eval {VERSION}, which is not installed: "
+            "pip install '.[bfcl]' in genenv_verl's folder"
         )
     try:
         return Jail(PROGRAM, LIMITS)
     except JailUnavailable as unavailable:
         raise ScorerUnavailable(f"bfcl runs text of models: {unavailable}") from None
     except ImportError as incomplete:
-        raise ScorerUnavailable(f"bfcl-eval is incomplete ({incomplete}): pip install 'genenv_verl[bfcl]'") from None
+        raise ScorerUnavailable(
+            f"bfcl-eval is incomplete ({incomplete}): pip install '.[bfcl]' in genenv_verl's folder"
+        ) from None

@@ -29,7 +29,8 @@ from genenv_verl.tasks.schema import FunctionSpec, ToolSpec
 
 VERSION = "2026.3.23"
 DOWNLOAD = (
-    f"the data of PyPI's bfcl-eval {VERSION}: pip install 'genenv_verl[bfcl]', or bfcl_eval/data out of its wheel"
+    f"the data of PyPI's bfcl-eval {VERSION}: pip install '.[bfcl]' in genenv_verl's folder, or bfcl_eval/data out of "
+    "its wheel"
 )
 
 # BFCL names types as Python does; what is "any" has no type in JSON Schema.

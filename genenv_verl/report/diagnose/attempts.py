@@ -79,7 +79,9 @@ def target_passed(facts: Facts) -> Finding | None:
         figures={"success_rate": success[-1], "alpha": facts.alpha, "k_min": facts.k_min},
         remedies=(
             Remedy("genenv.steps_per_epoch", "lower it: the environment follows in shorter epochs"),
-            Remedy("genenv.environment.actor.optim.lr", "raise it (and watch wrong_golds), or lower the agent's"),
+            Remedy(
+                "genenv.environment.actor.optim.lr", "raise it, and genenv.rwr.kl_coef with it: golds must stay right"
+            ),
             Remedy("genenv.rwr.batch_size", "lower it: more steps an update"),
         ),
     )
