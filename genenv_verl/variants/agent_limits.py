@@ -52,8 +52,8 @@ def tokens_of(model: str) -> AgentTokens:
         from transformers import AutoTokenizer
     except ImportError:
         raise ValueError(
-            "counting the agent's tokens needs transformers, which is not installed: pip install '.[cpu]' (or '.[gpu]') "
-            "in genenv_verl's folder"
+            "counting the agent's tokens needs transformers, which is not installed: "
+            "pip install '.[cpu]' (or '.[gpu]') in genenv_verl's folder"
         ) from None
     try:
         tokenizer = AutoTokenizer.from_pretrained(model)
