@@ -171,6 +171,8 @@ def mask_value(key: str, value: Any) -> Any:
 def mask_override(override: str) -> str:
     """One override of the command line, ``key=value``, masked if its value is a secret."""
     key, equals, value = override.partition("=")
+    if re.fullmatch(r"-?[0-9]{1,18}", value):
+        value = int(value)  # a count, as it is in the configuration
     return f"{key}{equals}{mask_value(key, value)}" if equals else str(mask_value("", override))
 
 

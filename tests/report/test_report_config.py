@@ -65,6 +65,8 @@ def test_values_that_look_like_secrets_are_masked_under_any_key(text, left):
 def test_overrides_are_masked_by_their_key():
     assert mask_override("+trainer.wandb_api_key=hunter2") == f"+trainer.wandb_api_key={MASK}"
     assert mask_override("genenv.beta=2") == "genenv.beta=2"
+    assert mask_override("a.ppo_max_token_len_per_gpu=8192") == "a.ppo_max_token_len_per_gpu=8192"
+    assert mask_override("db.password=1234") == f"db.password={MASK}"
 
 
 def test_a_configuration_that_unfolds_without_end_is_cut():
