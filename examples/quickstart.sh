@@ -29,8 +29,10 @@ mkdir -p "$OUT"
 OUT="$(cd "$OUT" && pwd)"
 SECONDS=0
 
-echo "genenv: building the miniature world and warm-starting two models (a few minutes)"
-[[ -f "$OUT/world/build.json" ]] || "$PY" "$HERE/miniworld/build.py" --out "$OUT/world"
+if [[ ! -f "$OUT/world/build.json" ]]; then
+  echo "genenv: building the miniature world and warm-starting two models (a few minutes)"
+  "$PY" "$HERE/miniworld/build.py" --out "$OUT/world"
+fi
 
 for variant in "${VARIANTS[@]}"; do
   echo "genenv: co-evolution in verl, variant $variant, $EPOCHS epochs; full log: $OUT/$variant.log"

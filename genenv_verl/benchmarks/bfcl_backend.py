@@ -174,7 +174,7 @@ def _is_refused(call: ast.Call) -> bool:
     except TypeError:
         return True
     except ValueError:  # It has no signature.
-        return False
+        pass
     return False
 
 

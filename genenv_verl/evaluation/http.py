@@ -215,14 +215,13 @@ class JsonClient:
                 if len(content) > MAX_BODY_BYTES:
                     raise RequestFailed("too_large", f"the answer is longer than {MAX_BODY_BYTES:,} bytes")
         text = content.decode("utf-8", errors="replace")
-        if self._hides_in_answers:
-            text = self._clean(text)
+        clean = self._clean(text)
         if response.status_code != 200:
-            self._refuse(method, response, path, _one_line(self._clean(text)[:500]))
+            self._refuse(method, response, path, _one_line(clean[:500]))
         try:
-            return json.loads(text)
+            return json.loads(clean if self._hides_in_answers else text)
         except (ValueError, RecursionError):
-            raise _TryAgain("invalid_json", f"the answer is no JSON: {self._clean(text)[:80]!r}") from None
+            raise _TryAgain("invalid_json", f"the answer is no JSON: {clean[:80]!r}") from None
 
     def _refuse(self, method: str, response: httpx.Response, path: str, text: str) -> NoReturn:
         status = response.status_code

@@ -38,7 +38,7 @@ GROWTH = 2.0
 """From the first to the last. The paper's responses grow by half over six epochs (Fig. 5)."""
 SHRINKAGE = 1 / 3
 STEADY = 1.2
-"""Each of the last two epochs against each of the first two: a single odd epoch is no drift."""
+"""Each of the last ``LAST`` epochs against each of the first: a single odd epoch is no drift."""
 NEAR_LIMIT = 0.8
 """A mean this near to the limit means that many responses are cut off."""
 
@@ -173,8 +173,8 @@ def _length_drift(what: str, field: str, lengths: list[float], remedies: tuple[R
         return None
     early, late = trend
     whole = lengths[-1] / lengths[0]
-    grows = late / early >= GROWTH or whole >= GROWTH and min(lengths[-2:]) >= STEADY * max(lengths[:2])
-    shrinks = late / early <= SHRINKAGE or whole <= SHRINKAGE and STEADY * max(lengths[-2:]) <= min(lengths[:2])
+    grows = late / early >= GROWTH or whole >= GROWTH and min(lengths[-LAST:]) >= STEADY * max(lengths[:LAST])
+    shrinks = late / early <= SHRINKAGE or whole <= SHRINKAGE and STEADY * max(lengths[-LAST:]) <= min(lengths[:LAST])
     if not grows and not shrinks:
         return None
     return Finding(
