@@ -23,24 +23,43 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from genenv_verl.report.task_text import printable
+from genenv_verl.rewards.solved import is_solved
+from genenv_verl.tasks.inspection import inspect_tasks
 from genenv_verl.tasks.records import TaskFileError, read_tasks
 
 
 def check_seeds(files: Annotated[list[Path], typer.Argument(help="Seed files: verl parquet or JSON Lines of tasks.")]):
     """Reads seed files as a run would and says what is in them, or which rows are broken.
 
+    A seed that breaks a validity rule is used all the same; it is named, because tasks written like it are rejected.
+    Checkers are not run: `genenv-verl tasks validate FILE` does that.
+
     Example: `genenv-verl check-seeds seeds.parquet`
     """
+    console = Console(markup=False, highlight=False, emoji=False)
     table = Table("file", "tasks", "families", "evaluations")
+    notes = []
     for file in files:
         try:
             tasks = read_tasks(file)
+            reasons = Counter(one.reason for one in inspect_tasks(file, is_solved) if one.reason is not None)
         except (TaskFileError, OSError) as error:
             raise SystemExit(f"genenv: {error}") from None
         families = Counter(task.family for task in tasks)
         kinds = Counter(task.evaluation.kind for task in tasks)
         table.add_row(str(file), str(len(tasks)), _counts(families), _counts(kinds))
-    Console().print(table)
+        if reasons:
+            broken = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+            notes.append(
+                f"{file}: seeds that break a rule: {broken}. They are used; tasks written like them are rejected. "
+                f"Row by row: genenv-verl tasks validate {file}"
+            )
+            if "undeclared_tool" in reasons:
+                notes.append("undeclared_tool: name a row's tools in extra_info.tools (docs/own_domain.md)")
+    console.print(table)
+    for note in notes:
+        console.print(printable(note), soft_wrap=True)
 
 
 def _counts(counter: Counter[str]) -> str:

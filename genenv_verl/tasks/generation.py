@@ -89,7 +89,6 @@ def read_generation(
         # The remedy for a cut text is another than for a broken one: the limit is named before all else.
         return Rejection("truncated", f"{written.reason}: {written.detail}") if truncated else written
     context = {**seed.context.model_dump(include=set(_CONTEXT_KEYS[1:])), **written.context}
-    context["tools"] = _wrapped_tools(context["tools"])
     threshold = seed.evaluation.success_threshold if success_threshold is None else success_threshold
     solution = _read_solution(written.solution)
     if isinstance(solution, Rejection):
@@ -211,18 +210,6 @@ def _given(value: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
         for key in keys
         if value.get(key) is not None and not (isinstance(value[key], str) and not value[key].strip())
     }
-
-
-def _wrapped_tools(tools: Any) -> Any:
-    """Puts bare functions (``{"name", "parameters"}``) into the tool form; anything else is left to the schema."""
-    if not isinstance(tools, list):
-        return tools
-    return [
-        {"type": "function", "function": tool}
-        if isinstance(tool, dict) and "name" in tool and "function" not in tool
-        else tool
-        for tool in tools
-    ]
 
 
 def _read_solution(written: dict[str, Any]) -> dict[str, Any] | Rejection:

@@ -220,10 +220,11 @@ def to_verl_row(task: Task, prompt: Messages, *, split: str = "train", index: in
 def from_verl_row(row: Mapping[str, Any]) -> Task:
     """The task of a row; the inverse of ``to_verl_row``.
 
-    A row of another data set becomes a task as well: the goal is its last user message, system text and history are the
-    other messages; a ground truth that is a list of calls (or one call), or a response that makes calls, is matched
-    exactly, any other is a reference answer; the family is ``data_source``; the id is made of ``extra_info.index``, or
-    of a hash of the row without one.
+    A row of another data set becomes a task as well. Its goal is its last user message, system text and history are the
+    other messages. Its tools are ``extra_info.tools`` or the column ``tools``: a list of specifications, or the JSON
+    text of one, which parquet keeps as it is (of objects it makes structs, each with every key of any). A ground truth
+    that is a list of calls (or one call), or a response that makes calls, is matched exactly, any other is a reference
+    answer. The family is ``data_source``; the id is made of ``extra_info.index``, or of a hash of the row without one.
 
     Raises:
         ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and
@@ -244,7 +245,7 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
         {
             "task_id": _foreign_id(row, family, extra_info),
             "family": family,
-            "context": _foreign_context(row.get("prompt")),
+            "context": {**_foreign_context(row.get("prompt")), "tools": _foreign_tools(row, extra_info)},
             **_foreign_solution(truth),
         }
     )
@@ -301,6 +302,16 @@ def _foreign_context(prompt: Any) -> dict[str, Any]:
         "system": "\n\n".join(message["content"] for message in messages if message["role"] == "system"),
         "history": [message for message in messages if message["role"] != "system"],
     }
+
+
+def _foreign_tools(row: Mapping[str, Any], extra_info: Mapping[str, Any]) -> list[Any]:
+    tools = extra_info.get("tools")
+    tools = row.get("tools") if tools is None else tools
+    if isinstance(tools, str):
+        tools = read_json(tools, max_chars=MAX_RECORD_CHARS) if tools.strip() else None
+    if not isinstance(tools, Iterable | None) or isinstance(tools, Mapping):
+        raise ValueError("tools is a list of tool specifications")
+    return list(tools or ())
 
 
 def _foreign_solution(truth: Any) -> dict[str, Any]:

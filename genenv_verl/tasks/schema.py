@@ -90,10 +90,18 @@ class FunctionSpec(_Record):
 
 
 class ToolSpec(_Record):
-    """A tool specification: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
+    """A tool specification: ``{"type": "function", "function": {"name", "description", "parameters"}}``.
+
+    A bare function, ``{"name", "description", "parameters"}``, is read as well.
+    """
 
     type: Literal["function"] = "function"
     function: FunctionSpec
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_bare_function(cls, tool: Any) -> Any:
+        return {"function": tool} if isinstance(tool, dict) and "name" in tool and "function" not in tool else tool
 
     @property
     def name(self) -> str:

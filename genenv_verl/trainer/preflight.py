@@ -175,7 +175,7 @@ def _check_fixed_set(config: DictConfig, settings: Settings) -> None:
 
 def _check_seeds(settings: Settings) -> int:
     file_of: dict[str, str] = {}
-    has_checkers = False
+    has_checkers, n_undeclared = False, 0
     for file in settings.seed_files:
         if not Path(file).expanduser().is_file():
             raise PreflightError(f"genenv.seeds = {file!r}: no such file")
@@ -186,10 +186,19 @@ def _check_seeds(settings: Settings) -> int:
                 raise PreflightError(f"genenv.seeds: {both} have a task {task.task_id!r}, each name must be used once")
             file_of[task.task_id] = file
             has_checkers |= task.evaluation.kind == "checker"
+            declared = {tool.name for tool in task.context.tools}
+            n_undeclared += any(call.name not in declared for call in task.gold_action or ())
     if not file_of:
         raise PreflightError(f"genenv.seeds = {settings.seed_files}: no seed task in it")
     if has_checkers:
         _check_sandbox(settings)
+    if n_undeclared:
+        print(
+            f"genenv: {n_undeclared} of {len(file_of)} seeds call tools that they do not declare: what is written from "
+            "them has to declare the tools itself, or is rejected as undeclared_tool. "
+            "A row of verl names its tools in extra_info.tools (genenv-verl check-seeds FILE)",
+            flush=True,
+        )
     return len(file_of)
 
 

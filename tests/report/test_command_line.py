@@ -100,6 +100,20 @@ def test_check_seeds_counts_tasks_and_names_a_broken_row(tmp_path):
     assert result.exit_code != 0
 
 
+def test_check_seeds_names_seeds_whose_variations_would_be_rejected(tmp_path):
+    call = {"name": "find_bus", "arguments": {}}
+    task = {"context": {"goal": "Find a bus to Rome."}, "gold_action": [call]}
+    row = {"prompt": "Find a bus.", "reward_model": {"ground_truth": json.dumps([call])}}
+    tools = json.dumps([{"name": "find_bus", "description": "Finds a bus."}])
+    seeds = tmp_path / "seeds.jsonl"
+    records = [{"task_id": "a", **task}, row, {**row, "extra_info": {"tools": tools, "index": 0}}]
+    seeds.write_text("".join(json.dumps(record) + "\n" for record in records))
+    output = CliRunner().invoke(app, ["check-seeds", str(seeds)]).output
+    assert "undeclared_tool 2." in output and "extra_info.tools" in output
+    seeds.write_text(json.dumps(records[-1]) + "\n")
+    assert "undeclared_tool" not in CliRunner().invoke(app, ["check-seeds", str(seeds)]).output
+
+
 def test_epochs_of_a_damaged_file_has_dashes(tmp_path):
     (tmp_path / "genenv").mkdir()
     damaged = {

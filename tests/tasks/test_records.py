@@ -20,7 +20,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from genenv_verl.tasks.records import TaskFileError, from_verl_row, read_tasks, to_verl_row, write_tasks
+from genenv_verl.tasks.records import (
+    RecordError,
+    TaskFileError,
+    from_verl_row,
+    read_tasks,
+    task_of,
+    to_verl_row,
+    write_tasks,
+)
 from genenv_verl.tasks.schema import Task
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -108,6 +116,30 @@ def test_a_row_is_what_verl_reads():
         "seed_id": "s",
         "family": "travel",
     }
+
+
+TOOL = {"type": "function", "function": {"name": "find_bus", "description": "Finds.", "parameters": {"type": "object"}}}
+
+
+@pytest.mark.parametrize("tools", [[TOOL], json.dumps([TOOL]), [TOOL["function"]], json.dumps([TOOL["function"]])])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_foreign_row_names_its_tools(tools, inside):
+    row = {"prompt": "Find a bus.", "reward_model": {"ground_truth": '[{"name": "find_bus"}]'}}
+    row |= {"extra_info": {"tools": tools}} if inside else {"tools": tools}
+    assert [tool.model_dump() for tool in from_verl_row(row).context.tools] == [TOOL]
+
+
+@pytest.mark.parametrize("tools", [None, "", "  ", []])
+def test_a_foreign_row_without_tools(tools):
+    row = {"prompt": "?", "reward_model": {"ground_truth": "7"}, "extra_info": {"tools": tools}}
+    assert from_verl_row(row).context.tools == []
+
+
+@pytest.mark.parametrize("tools", [7, {"name": "f"}, "[", '{"name": "f"}', ["f"], [7], [{"nome": "f"}]])
+def test_tools_of_a_foreign_row_that_are_none(tools):
+    row = {"prompt": "?", "reward_model": {"ground_truth": "7"}, "extra_info": {"tools": tools}}
+    with pytest.raises(RecordError):
+        task_of(row)
 
 
 def test_E06_the_gold_stands_in_the_ground_truth_alone(tmp_path):

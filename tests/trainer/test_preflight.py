@@ -351,6 +351,15 @@ def test_checker_seeds_need_a_sandbox(config, tmp_path, monkeypatch):
         check_run(config)
 
 
+@pytest.mark.parametrize(("tools", "says"), [([], "1 of 2 seeds call tools"), ([{"name": "find_bus"}], "")])
+def test_seeds_that_call_undeclared_tools_are_told_of(config, tmp_path, capsys, tools, says):
+    caller = seed("bus", context={"goal": "Find a bus.", "tools": tools}, gold_action=[{"name": "find_bus"}])
+    config.data.train_files = write_seeds(tmp_path / "tools.jsonl", [caller, seed("one")])
+    assert check_run(config) is None
+    printed = capsys.readouterr().out
+    assert says in printed and bool(says) == ("undeclared_tool" in printed)
+
+
 def test_checker_seeds_with_a_sandbox(config, tmp_path):
     config.data.train_files = checker_seeds(tmp_path)
     config.reward.sandbox_fusion.url = "http://localhost/run_code"
