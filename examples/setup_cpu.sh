@@ -36,18 +36,27 @@ fi
 export VERL_PLATFORM=cpu PYTHONUNBUFFERED=1
 # nothing is fetched from a hub, and nobody is told about it
 export HF_HUB_OFFLINE=1 TRANSFORMERS_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 RAY_USAGE_STATS_ENABLED=0
+# vLLM's CPU kernels flush subnormal numbers, and numpy says so in every process
+export PYTHONWARNINGS="ignore:The value of the smallest subnormal:UserWarning${PYTHONWARNINGS:+,$PYTHONWARNINGS}"
 export TOKENIZERS_PARALLELISM=false VLLM_LOGGING_LEVEL="${VLLM_LOGGING_LEVEL:-ERROR}"
 # Ray lowers its workers' priority by default: on a busy laptop the run would starve
 export RAY_worker_niceness="${RAY_worker_niceness:-0}"
 
-# run_logged LOG COMMAND…: everything into LOG, progress on the terminal; a run that fails ends the script with its status.
+# run_logged LOG COMMAND…: everything into LOG, progress on the terminal; a run that fails or is stopped ends the script.
 run_logged() {
-  local log="$1" status
+  local log="$1" status stopped=
   shift
+  trap stopped=1 INT
   set +e
-  "$@" 2>&1 | tee -a "$log" | grep --line-buffered -oE "genenv: .*|Training Progress: .*it\]"
+  # what reads the output outlives Ctrl-C: the command's last lines belong into the log
+  "$@" 2>&1 | (trap '' INT; tee -a "$log" | grep --line-buffered -oE "genenv: .*|Training Progress: .*it\]")
   status=${PIPESTATUS[0]}
   set -e
+  trap - INT
+  if [[ -n "$stopped" ]]; then
+    echo "genenv: stopped; the same command continues it" >&2
+    exit 130
+  fi
   if (( status != 0 )); then
     tail -n 40 "$log" >&2
     echo "genenv: the run ended with status $status; the same command continues it" >&2

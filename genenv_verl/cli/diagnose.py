@@ -49,7 +49,8 @@ def diagnose(
 
 
 def _print(diagnosis: Diagnosis) -> None:
-    _line(f"{diagnosis.run}: variant {diagnosis.variant}, {diagnosis.epochs} epochs")
+    epochs = "1 epoch" if diagnosis.epochs == 1 else f"{diagnosis.epochs} epochs"
+    _line(f"{diagnosis.run}: variant {diagnosis.variant}, {epochs}")
     if not diagnosis.findings:
         _line("No findings.")
     for place, (name, finding) in enumerate(diagnosis.findings.items(), start=1):

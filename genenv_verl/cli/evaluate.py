@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from genenv_verl.evaluation.plan import Plan
+    from genenv_verl.evaluation.plan import Chosen, Plan
 
 _COLUMNS = "alfworld,bfcl,apibank,bamboogle,travelplanner"
 
@@ -106,27 +106,24 @@ def evaluate(
 
 
 def _run(plan: Plan) -> None:
-    from genenv_verl.benchmarks.base import ReleaseError, ScorerUnavailable
+    from genenv_verl.benchmarks.base import ScorerUnavailable
     from genenv_verl.cli.evaluation_progress import EvaluationProgress, show_results, sigterm_like_ctrl_c
     from genenv_verl.evaluation.cache import CacheInUse
     from genenv_verl.evaluation.corpus_search import CorpusError
     from genenv_verl.evaluation.http import EndpointError
     from genenv_verl.evaluation.local_model import ModelFolderError
-    from genenv_verl.evaluation.plan import PlanError, check_plan, choose
+    from genenv_verl.evaluation.plan import PlanError, check_plan
     from genenv_verl.evaluation.results import ResultError
     from genenv_verl.evaluation.session import run_plan
     from genenv_verl.evaluation.vllm_server import ServerError
 
     try:
         check_plan(plan)
-        chosen = {}
-        for name in plan.benchmarks:
-            typer.echo(f"genenv: reading {name}", err=True)
-            chosen[name] = choose(plan, name)
+        chosen = _choose_all(plan)
         counts = {name: len(part.steps) for name, part in chosen.items()}
         with sigterm_like_ctrl_c(), EvaluationProgress(counts) as progress:
             results = progress.run(run_plan(plan, chosen, progress.watch))
-    except (PlanError, ReleaseError, CorpusError, ModelFolderError, ResultError, CacheInUse, OSError) as error:
+    except (PlanError, CorpusError, ModelFolderError, ResultError, CacheInUse, OSError) as error:
         raise SystemExit(f"genenv: {error}") from None
     except (EndpointError, ServerError, ScorerUnavailable) as error:
         raise SystemExit(f"genenv: {error}\ngenenv: the same command continues from {plan.out}") from None
@@ -135,6 +132,26 @@ def _run(plan: Plan) -> None:
     failed = show_results(plan.out, results)
     if failed:
         raise SystemExit(f"genenv: {failed} steps have no verdict; the same command asks for them again")
+
+
+def _choose_all(plan: Plan) -> dict[str, Chosen]:
+    """The steps of every benchmark. All benchmarks that cannot be read are named at once (SystemExit)."""
+    from genenv_verl.benchmarks.base import ReleaseError
+    from genenv_verl.evaluation.plan import PlanError, choose
+
+    chosen: dict[str, Chosen] = {}
+    faults = []
+    for name in plan.benchmarks:
+        typer.echo(f"genenv: reading {name}", err=True)
+        try:
+            chosen[name] = choose(plan, name)
+        except (PlanError, ReleaseError, OSError) as error:
+            faults.append(f"genenv: {name}: {error}")
+    if faults and chosen:
+        faults.append(f"genenv: --benchmarks {','.join(chosen)} evaluates what is there")
+    if faults:
+        raise SystemExit("\n".join(faults))
+    return chosen
 
 
 def _read_options(options: list[str]) -> dict[str, dict[str, Any]]:

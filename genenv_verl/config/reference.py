@@ -42,8 +42,7 @@ def configuration_table() -> str:
 def presets_table() -> str:
     """What each preset puts where the block says null, as a markdown table."""
     keys = list(PRESETS["paper"])
-    names = [f"`{'rwr.lam' if key == 'lam' else key}`" for key in keys]
-    head = [f"| preset | {' | '.join(names)} |", "|---" * (len(keys) + 1) + "|"]
+    head = [f"| preset | {' | '.join(f'`{key}`' for key in keys)} |", "|---" * (len(keys) + 1) + "|"]
     rows = [f"| `{name}` | {' | '.join(str(preset[key]) for key in keys)} |" for name, preset in PRESETS.items()]
     return "\n".join([*head, *rows]) + "\n"
 

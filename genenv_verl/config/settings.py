@@ -37,8 +37,8 @@ Seconds = Annotated[float, Field(gt=0.0)]
 
 # What each preset puts where the block says null. `paper` follows Table 2 of the paper and the authors' beta.
 PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {"granularity": "seed", "filter": "band", "k_min": 0.1, "beta": 2.0, "lam": 1.0},
-    "calibrated": {"granularity": "task", "filter": "none", "k_min": 0.1, "beta": 10.0, "lam": 0.2},
+    "paper": {"granularity": "seed", "filter": "band", "k_min": 0.1, "beta": 2.0, "rwr.lam": 1.0},
+    "calibrated": {"granularity": "task", "filter": "none", "k_min": 0.1, "beta": 10.0, "rwr.lam": 0.2},
 }
 
 
@@ -240,7 +240,7 @@ def read_settings(block: dict[str, Any]) -> Settings:
             block[key] = preset[key]
     rwr = block.setdefault("rwr", {})
     if isinstance(rwr, dict) and rwr.get("lam") is None:
-        block["rwr"] = {**rwr, "lam": preset["lam"]}
+        block["rwr"] = {**rwr, "lam": preset["rwr.lam"]}
     try:
         return Settings.model_validate(block)
     except ValidationError as error:

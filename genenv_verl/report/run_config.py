@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 
 import yaml
 
+from genenv_verl.config.settings import PRESETS
 from genenv_verl.report.fields import clipped, field
 
 MAX_CONFIG_BYTES = 4_000_000
@@ -47,6 +49,13 @@ class RunConfig:
     overrides: list[str]
     cwd: Path | None
     hydra_version: str | None = None
+
+    @functools.cached_property
+    def effective(self) -> dict[str, Any]:
+        """The values that the run worked with: where the block says null, those of its preset."""
+        preset = PRESETS.get(str(self.values.get("genenv.preset")), {})
+        filled = {f"genenv.{key}": value for key, value in preset.items()}
+        return self.values | {key: value for key, value in filled.items() if self.values.get(key) is None}
 
     def text(self, key: str) -> str | None:
         """The text under a key, with a reference ``${other.key}`` followed; ``None`` if there is no text."""

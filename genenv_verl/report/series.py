@@ -71,8 +71,8 @@ def band(run: Run) -> Series:
 
 
 def half_width(run: Run) -> float:
-    """k_min of the configuration; the paper's 0.1 where it is not recorded or left to the preset."""
-    value = run.config.values.get("genenv.k_min") if run.config else None
+    """k_min of the configuration; the paper's 0.1 where it is not recorded."""
+    value = run.config.effective.get("genenv.k_min") if run.config else None
     return float(value) if isinstance(value, int | float) and 0 < value <= 1 else DEFAULT_K_MIN
 
 

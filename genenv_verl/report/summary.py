@@ -111,7 +111,7 @@ def warnings(run: Run) -> list[str]:
 
 
 def config_rows(run: Run) -> list[tuple[str, str]]:
-    """The whole configuration, key and value as text, GenEnv's part first."""
-    values: dict[str, Any] = run.config.values if run.config else {}
+    """The whole configuration as the run worked with it, key and value as text, GenEnv's part first."""
+    values: dict[str, Any] = run.config.effective if run.config else {}
     ordered = sorted(values, key=lambda key: (not key.startswith("genenv."), key))
     return [(key, "null" if values[key] is None else clipped(values[key], 2000)) for key in ordered]

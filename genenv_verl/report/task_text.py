@@ -105,7 +105,9 @@ def _generation_lines(inspected: InspectedTask, full: bool) -> Iterator[tuple[st
     attempts = line.get("attempts")
     attempts = [attempt for attempt in attempts if isinstance(attempt, Mapping)] if isinstance(attempts, list) else []
     if attempts:
-        yield "attempts", f"{line.get('successes')} of {line.get('scored')} scored succeeded, {len(attempts)} in all"
+        hidden = "" if full or len(attempts) <= MAX_ATTEMPTS else f", the first {MAX_ATTEMPTS} here, --full shows all"
+        counts = f"{line.get('successes')} of {line.get('scored')} scored succeeded, {len(attempts)} in all"
+        yield "attempts", counts + hidden
     for number, attempt in enumerate(attempts if full else attempts[:MAX_ATTEMPTS], start=1):
         yield f"  {number}", f"{_number(attempt.get('score'))} {attempt.get('reason')}: {attempt.get('response')}"
     if line.get("p_hat") is not None:

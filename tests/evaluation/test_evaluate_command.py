@@ -230,6 +230,17 @@ def test_an_option_that_cannot_work_is_refused_before_anything_is_asked(serve, b
     assert "Traceback" not in done.output and server.posts == []
 
 
+def test_every_benchmark_that_cannot_be_read_is_named_at_once(serve, bamboogle, tmp_path):
+    server = serve(right_if_even(serve))
+    done = evaluate(server.url, bamboogle, tmp_path / "out", benchmarks="apibank,bamboogle,travelplanner")
+    assert done.exit_code == 1 and server.posts == []
+    assert re.findall(r"^genenv: (apibank|travelplanner|bamboogle): ", done.output, re.MULTILINE) == [
+        "apibank",
+        "travelplanner",
+    ]
+    assert "--benchmarks bamboogle evaluates what is there" in done.output
+
+
 def test_neither_model_nor_endpoint(tmp_path):
     done = CliRunner().invoke(app, ["evaluate", "--out", str(tmp_path)])
     assert done.exit_code == 1 and "give --model" in done.output

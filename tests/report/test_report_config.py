@@ -16,6 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from genenv_verl.report.run_config import MASK, flatten, mask_override, mask_value, read_config
 
@@ -89,6 +90,16 @@ def test_a_broken_configuration_is_a_note(tmp_path, text):
     notes: list[str] = []
     config = read_config(tmp_path, notes)
     assert config is None and notes
+
+
+def test_what_the_preset_decides_is_shown_as_it_was_used(tmp_path):
+    folder = tmp_path / "hydra" / ".hydra"
+    folder.mkdir(parents=True)
+    block = {"preset": "calibrated", "beta": None, "granularity": "seed", "rwr": {"lam": None, "max_kl": None}}
+    (folder / "config.yaml").write_text(yaml.safe_dump({"genenv": block}))
+    values = read_config(tmp_path, []).effective
+    assert [values[f"genenv.{key}"] for key in ("beta", "rwr.lam", "granularity")] == [10.0, 0.2, "seed"]
+    assert values["genenv.rwr.max_kl"] is None
 
 
 def test_a_configuration_in_a_folder_that_may_not_be_entered_is_a_note(tmp_path, monkeypatch):

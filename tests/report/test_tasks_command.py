@@ -124,6 +124,15 @@ def test_show_says_what_a_task_is_and_was_worth(epoch):
     assert "row 2" not in result.output
 
 
+def test_show_says_that_attempts_are_left_out(tmp_path):
+    path = tmp_path / "epoch_0000.jsonl"
+    line = {"task_id": "a", "task": task("a"), "rejection": None, "attempts": [attempt(0.0, "no")] * 8}
+    path.write_text(json.dumps(line))
+    cut, full = run("show", path).output, run("show", path, "--full").output
+    assert "8 in all, the first 3 here, --full shows all" in " ".join(cut.split())
+    assert "here" not in full and full.count("no") > cut.count("no")
+
+
 def test_show_chooses_by_reason_and_number(epoch):
     assert "row 2" in run("show", epoch, "--reason", "not_json").output
     assert re.findall(r"row \d", run("show", epoch, "--reason", "valid").output) == ["row 1", "row 3"]

@@ -25,7 +25,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from genenv_verl.config.settings import PRESETS
 from genenv_verl.curriculum.trust import chance_level
 from genenv_verl.report.diagnose.trends import WINDOW
 from genenv_verl.report.fields import as_number, counts, number
@@ -90,12 +89,8 @@ class Facts:
         return [value for line in self.epochs if (value := number(line, path)) is not None]
 
     def setting(self, key: str) -> Any:
-        """A value of the ``genenv`` block, from the preset where the block leaves it null; ``None`` if not recorded."""
-        values = self.run.config.values if self.run.config else {}
-        value = values.get(f"genenv.{key}")
-        if value is None:
-            value = PRESETS.get(str(values.get("genenv.preset")), {}).get(key.removeprefix("rwr."))
-        return value
+        """A value of the ``genenv`` block; ``None`` if it is not recorded."""
+        return self.run.config.effective.get(f"genenv.{key}") if self.run.config else None
 
     @property
     def compares_variations(self) -> bool:
