@@ -15,8 +15,8 @@
 
 Two quantities are the same if value and unit are. Units are compared by name and never converted: ``1 km`` is not
 ``1000 m``, ``50%`` is neither ``50`` nor ``0.5``, and a number without a unit is not one with it. A unit's symbol and
-its written-out name are one unit (``km``, ``kilometre``, ``kilometers``); letter case counts where it makes another
-unit (``mW`` and ``MW``, ``Mb`` and ``MB``).
+its written-out name are one unit (``km``, ``kilometre``, ``kilometers``; ``m/s``, ``metres per second``); letter case
+counts where it makes another unit (``mW`` and ``MW``, ``Mb`` and ``MB``, ``nm`` and ``Nm``).
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def read_quantity(text: str) -> Quantity | None:
     """Reads a text that is one number, with a unit or without, and nothing else.
 
     Thousands may be grouped by commas, blanks or apostrophes (``1,234``, ``1 234``, ``1'234``), in whole groups of
-    three; the decimal sign is the point, a decimal comma is not read. Fractions and times are no
-    quantities, nor is a number with leading zeros: it is a code.
+    three; the decimal sign is the point, a decimal comma is not read. Fractions,
+    products (``2 × 10^3`` may be the question) and times are no quantities, nor is a number with leading zeros: it is
+    a code.
 
     Args:
         text: A text in Unicode NFKC, with single blanks and ASCII minus signs, in its own letter case.
@@ -59,7 +60,11 @@ def read_quantity(text: str) -> Quantity | None:
 
 
 def _unit(written: str) -> str:
-    """One spelling for each unit."""
+    """One spelling for each unit; of a quotient (``miles per hour``), for each of its parts."""
+    return "/".join(map(_simple_unit, _PER.split(written)))
+
+
+def _simple_unit(written: str) -> str:
     joined = written.replace(" ", "").replace("^", "")
     folded = joined.casefold()
     return _NAMES.get(folded) or _symbol(joined, folded)
@@ -70,30 +75,35 @@ def _symbol(unit: str, folded: str) -> str:
     if match := _BITS_AND_BYTES.match(folded):
         first = unit[0] if folded[0] == "m" else folded[0]
         return (first if match.end() == 2 else "") + unit[match.end() - 1] + folded[match.end() :]
-    return unit[0] + folded[1:] if _MILLI_AND_MEGA.match(folded) else folded
+    return unit[0] + folded[1:] if _CASE_OF_THE_FIRST.match(folded) else folded
 
 
 _QUANTITY = re.compile(
     r"""
     (?P<sign>[-+]?)
-    (?P<currency>(?:US)?\$|[€£¥])?\s?
+    (?P<currency>(?:US)?\$|[€£¥₹]
+        |(?:AUD|BRL|CAD|CHF|CNY|DKK|EUR|GBP|HKD|INR|JPY|KRW|MXN|NOK|NZD|PLN|SEK|SGD|USD|ZAR)(?=[\s0-9]))?\s?
     (?P<number>(?:[1-9][0-9]{0,2}(?P<group>[,\s'])[0-9]{3}(?:(?P=group)[0-9]{3})*|0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)
     (?P<exponent>(?:[eE][-+]?[0-9]{1,3})?)
     \s?
-    (?P<unit>(?:[^\W\d_]|[%°$€£¥])[\w/°^]*(?:\s[^\W\d_][\w/°^]*)?)?
+    (?P<unit>(?:[^\W\d_]|[%°$€£¥₹])[\w/°^]*(?:\s(?:per\s)?[^\W\d_][\w/°^]*)?)?
     """,
     re.VERBOSE,
 )
 _GROUPING = re.compile(r"[,\s']")
-_BITS_AND_BYTES = re.compile(r"[kmgtp]?b(?=ps\b|/|$)")
-_MILLI_AND_MEGA = re.compile(r"m(?:[wvajmgsnl]|hz|pa|wh|ev)?(?:/|$)")
+_PER = re.compile(r"/|\sper\s")
+_BITS_AND_BYTES = re.compile(r"[kmgtp]?b(?=ps\b|$)")
+# Milli or mega, nanometre or newton metre.
+_CASE_OF_THE_FIRST = re.compile(r"m(?:[wvajmgsnlω]|hz|pa|wh|ev)?$|nm$")
 
 
 def _spellings() -> dict[str, str]:
     """Written-out names, folded and without blanks, with the symbol that they stand for."""
-    prefixes = {"": "", "milli": "m", "centi": "c", "kilo": "k", "mega": "M", "micro": "μ", "nano": "n"}
+    prefixes = {"": "", "milli": "m", "centi": "c", "hecto": "h", "kilo": "k", "mega": "M", "giga": "G", "tera": "T"}
+    prefixes |= {"micro": "μ", "nano": "n"}
     bases = {"metre": "m", "meter": "m", "gram": "g", "gramme": "g", "litre": "L", "liter": "L", "watt": "W"}
-    bases |= {"second": "s", "volt": "V", "ampere": "A", "joule": "J", "hertz": "Hz", "byte": "B", "bit": "b"}
+    bases |= {"second": "s", "volt": "V", "ampere": "A", "amp": "A", "joule": "J", "hertz": "Hz", "watthour": "Wh"}
+    bases |= {"newton": "N", "pascal": "Pa", "ohm": "Ω", "mole": "mol", "calorie": "cal", "byte": "B", "bit": "b"}
     names = {
         prefix + base + plural: _symbol(short + symbol, (short + symbol).casefold())
         for prefix, short in prefixes.items()
@@ -106,34 +116,41 @@ def _spellings() -> dict[str, str]:
         "€": ("eur", "euro", "euros"),
         "£": ("gbp",),
         "¥": ("jpy", "yen"),
-        "°c": ("degreescelsius", "degreecelsius", "celsius"),
-        "°f": ("degreesfahrenheit", "degreefahrenheit", "fahrenheit"),
+        "₹": ("inr", "rupee", "rupees"),
+        "°c": ("degreescelsius", "degreecelsius", "celsius", "degreesc"),
+        "°f": ("degreesfahrenheit", "degreefahrenheit", "fahrenheit", "degreesf"),
         "°": ("degree", "degrees"),
+        "k": ("kelvin", "kelvins"),
         "s": ("sec", "secs"),
         "min": ("mins", "minute", "minutes"),
         "h": ("hr", "hrs", "hour", "hours"),
         "d": ("day", "days"),
+        "wk": ("wks", "week", "weeks"),
+        "mo": ("mos", "month", "months"),
+        "yr": ("yrs", "year", "years"),
         "kg": ("kgs",),
+        "t": ("tonne", "tonnes"),
         "km": ("kms",),
-        "km/h": (
-            "kmh",
-            "km/hr",
-            "kph",
-            "kilometersperhour",
-            "kilometresperhour",
-            "kilometerperhour",
-            "kilometreperhour",
-        ),
+        "km/h": ("kmh", "kph"),
         "mi": ("mile", "miles"),
+        "mi/h": ("mph",),
+        "yd": ("yds", "yard", "yards"),
         "ft": ("foot", "feet"),
         "in": ("inch", "inches"),
         "lb": ("lbs",),
-        "km2": ("squarekilometers", "squarekilometres", "squarekilometer", "squarekilometre"),
-        "m2": ("squaremeters", "squaremetres", "squaremeter", "squaremetre"),
+        "oz": ("ounce", "ounces"),
+        "gal": ("gallon", "gallons"),
+        "ha": ("hectare", "hectares"),
     }
     for symbol, spelled in families.items():
         names |= dict.fromkeys(spelled, symbol)
-    return names
+    lengths = {"mm", "cm", "m", "km", "mi", "yd", "ft", "in"}
+    return names | {
+        word + name: symbol + power
+        for word, power in (("square", "2"), ("cubic", "3"))
+        for name, symbol in names.items()
+        if symbol in lengths
+    }
 
 
 _NAMES = _spellings()

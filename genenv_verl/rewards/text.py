@@ -39,18 +39,21 @@ quadratic time."""
 
 _ASCII_SIGNS = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{NON-BREAKING HYPHEN}": "-", "\N{FRACTION SLASH}": "/"}
+    | dict.fromkeys("‘’‚‛", "'")
+    | dict.fromkeys("“”„‟", '"')
 )
 _POWERS, _INDICES = frozenset("¹²³⁰⁴⁵⁶⁷⁸⁹⁺⁻"), frozenset("₀₁₂₃₄₅₆₇₈₉")
 _CIRCLED = re.compile(r"[⓪①-⑳㉑-㉟㊱-㊿]")
 # What nobody sees is not part of an answer.
 _UNSEEN = dict.fromkeys(map(ord, "\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}\N{SOFT HYPHEN}"))
-_PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»"), ("„", "“")}
-_PAIRS |= {("*", "*"), ("_", "_"), ("`", "`")}
+_PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("*", "*"), ("_", "_"), ("`", "`")}
+_PAIRS |= {("«", "»"), ("»", "«"), ("‹", "›"), ("›", "‹"), ("「", "」"), ("『", "』"), ("《", "》")}
 _ENDINGS = frozenset(".,;:!?。、")
 # "No. 5" is a number, not a denial.
-_NEGATION = re.compile(r"\b(?:not|no(?!\.\s*[0-9]|\s*[0-9]+\b)|never|none|neither|nor|cannot|without)\b|n['’]t\b")
-# A minus is a sign where nothing but a blank or a bracket stands before it.
-_NUMBER = re.compile(r"((?<![^\s(\[])-)?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
+_NEGATION = re.compile(r"\b(?:not|no(?!\.\s*[0-9]|\s*[0-9]+\b)|never|none|neither|nor|cannot|without)\b|n't\b")
+_AROUND_SEPARATOR = re.compile(r" ?([,;:/=]) ?")
+# A minus is a sign where nothing but a blank, a bracket or a comma stands before it.
+_NUMBER = re.compile(r"((?<![^\s(\[,])-)?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
 
 
 def normalise(text: str) -> str:
@@ -65,7 +68,8 @@ def normalise(text: str) -> str:
 def same_answer(*, predicted: str, gold: str) -> bool | None:
     """Whether two texts give the same answer; None where they differ in wording alone, so that a measure may judge.
 
-    True for texts that are equal once normalised and for equal quantities (``1,200 km`` and ``1200 kilometres``). False
+    True for texts that are equal once normalised, whatever the blanks around separators (``2,3`` and ``2, 3``), and for
+    equal quantities (``1,200 km`` and ``1200 kilometres``). False
     for an empty text, for two quantities of which value or unit differ, for any other text where the reference has no
     letter, or where numbers or words of negation differ, and for texts over ``MAX_CHARACTERS`` that are not identical.
 
@@ -86,7 +90,12 @@ def same_answer(*, predicted: str, gold: str) -> bool | None:
         return False
     if mine == theirs:
         return True
-    if not any(map(str.isalpha, theirs)) or _numbers(theirs) != _numbers(mine):
+    if _numbers(theirs) != _numbers(mine):
+        return False
+    # Behind the numbers: "1, 234" is a list, and "1,234" is none.
+    if _AROUND_SEPARATOR.sub(r"\1", mine) == _AROUND_SEPARATOR.sub(r"\1", theirs):
+        return True
+    if not any(map(str.isalpha, theirs)):
         return False
     return None if _negations(theirs) == _negations(mine) else False
 
@@ -145,7 +154,7 @@ def _plain(digits: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Unicode NFKC without making other numbers, ASCII signs, single blanks, nothing that is not seen."""
+    """Unicode NFKC without making other numbers, ASCII signs and quotes, single blanks, nothing that is not seen."""
     if not text.isascii():
         text = _numerals_apart(_CIRCLED.sub(r"(\g<0>)", text.translate(_UNSEEN)))
         text = unicodedata.normalize("NFKC", _stream_safe(text)).translate(_ASCII_SIGNS)
