@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from genenv_verl.rewards.gaming import gaming_reason
+from genenv_verl.rewards.gaming import gaming_reason, spells_call
 from genenv_verl.rewards.matching import MATCH_MODES, CallMatcher, MatchMode, mismatch_reason
 from genenv_verl.rewards.measures import find_measure
 from genenv_verl.rewards.text import same_answer
@@ -212,13 +212,18 @@ def score_target(response: str, target: Target, *, scoring: Scoring = PAPER_SCOR
 
 @scorer("exact_match")
 def score_calls(parsed: ParsedResponse, target: Target, scoring: Scoring) -> Judgement:
-    """1[a' = a] under the match mode. With an empty gold any answer in words is right, unless it repeats the task."""
+    """1[a' = a] under the match mode.
+
+    With an empty gold any answer in words is right, unless it repeats the task or tries a call in another form.
+    """
     if parsed.status == "no_call":
         if target.gold:
             return Judgement(0.0, "no_call")
         if not any(map(str.isalnum, parsed.text)):
             return Judgement(0.0, "empty_answer")
         trick = gaming_reason(answer=parsed.text, reference=None, goal=target.goal, tools=target.tools)
+        if trick is None and spells_call(parsed.text, target.tools):
+            trick = "extra_call"
         return Judgement(0.0, trick) if trick else Judgement(1.0)
     value = target.matcher.score(parsed.calls, scoring.match)
     return Judgement(value, "" if value == 1.0 else mismatch_reason(predicted=parsed.calls, gold=target.gold))

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from rapidfuzz import fuzz
 
 from genenv_verl.rewards.text import MAX_CHARACTERS, normalise
+from genenv_verl.tasks.json_reader import MAX_SCANNED, find_json_values, inner_values
 from genenv_verl.tasks.schema import ToolSpec
 
 MAX_EXTRA_WORDS = 24
@@ -61,6 +62,27 @@ def gaming_reason(*, answer: str, reference: str | None, goal: str, tools: Seque
     if len(said) > 3 * len(_words(reference)) + MAX_EXTRA_WORDS:
         return "answer_too_long"
     return None
+
+
+def spells_call(answer: str, tools: Sequence[ToolSpec]) -> bool:
+    """Whether an answer in words spells a call of one of the tools in a form that is not the agent's own.
+
+    Looked for are a JSON object with the tool's name and arguments, and a line that is ``name(…)``, with brackets or
+    backticks around it.
+
+    Args:
+        answer: The answer, of ``MAX_CHARACTERS`` at most.
+        tools: The task's tools.
+    """
+    names = [tool.name for tool in tools if tool.name in answer]
+    if not names:
+        return False
+    openings = tuple(f"{name}(" for name in names)
+    lines = (line.strip(" []`") for line in answer.splitlines())
+    if any(line.startswith(openings) and line.endswith(")") for line in lines):
+        return True
+    objects = (value for value in inner_values(find_json_values(answer, MAX_SCANNED)) if isinstance(value, dict))
+    return any(value.get("name") in names and ("arguments" in value or "parameters" in value) for value in objects)
 
 
 def _echoes(answer: str, goal: str) -> bool:

@@ -151,6 +151,15 @@ def find_json_values(text: str, max_values: int) -> list[Any]:
     return values
 
 
+def inner_values(values: list[Any]) -> list[Any]:
+    """The JSON values and all that they hold, keys aside."""
+    found = list(values)
+    for value in found:  # Grows while it is walked.
+        if isinstance(value, dict | list):
+            found += value.values() if isinstance(value, dict) else value
+    return found
+
+
 def repair_json(text: str) -> Any:
     """Reads almost-JSON: trailing commas, Python's quotes and constants, raw control characters within strings.
 

@@ -131,6 +131,15 @@ def test_the_length_limit_grows_with_the_reference():
         (GOAL, "echoes_goal"),
         ("weather, population", "lists_tools"),
         (json.dumps(TOOLS), "malformed:tool_specification"),
+        ("[weather(city='Oslo')]", "extra_call"),
+        ("```python\nweather(city='Oslo')\n```", "extra_call"),
+        ("<response>weather(city='Oslo'), population(city='Oslo')</response>", "extra_call"),
+        ('<|python_tag|>{"name": "weather", "parameters": {"city": "Oslo"}}', "extra_call"),
+        ('Sure! {"name": "weather", "arguments": {"city": "Oslo"}}', "extra_call"),
+        ('<response>{"name": "weather", "arguments": {"city": "Oslo"}}</response>', "extra_call"),
+        ('{"tool_calls": [{"function": {"name": "weather", "arguments": "{}"}}]}', "extra_call"),
+        ("I could call weather(city), but that books no flight.", "correct"),
+        ('No tool books flights. Your order as JSON: {"name": "Ada", "arguments": {"to": "Oslo"}}', "correct"),
     ],
 )
 def test_where_any_words_are_right_a_repetition_of_the_task_is_not(response, reason):

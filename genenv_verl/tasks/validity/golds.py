@@ -19,7 +19,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from genenv_verl.tasks.json_reader import MAX_JSON_CHARS, scan_json
+from genenv_verl.tasks.json_reader import MAX_JSON_CHARS, inner_values, scan_json
 from genenv_verl.tasks.novelty import normalise_text
 from genenv_verl.tasks.schema import ToolCall
 from genenv_verl.tasks.self_test import gold_response
@@ -54,7 +54,7 @@ def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     turns = [message.content for message in context.history]
     written, history = list(map(_read, goal_side)), list(map(_read, turns))
     foreign = [tool.model_dump() for tool in context.tools if tool not in candidate.seed.context.tools]
-    tools = [_read(text) for text in _within(foreign) if isinstance(text, str)]
+    tools = [_read(text) for text in inner_values(foreign) if isinstance(text, str)]
     for gold in map(_spell, candidate.task.gold_action or ()):
         call = gold.call
         # a tool without arguments may be named with brackets where tools are described
@@ -80,15 +80,6 @@ def _read(text: str) -> _Text:
     if "{" not in text and "(" not in text:  # Only these begin a serialised call.
         return _Text("", ())
     return _Text(_squeeze(text), _objects(text))
-
-
-def _within(values: list[Any]) -> list[Any]:
-    """The JSON values and all that they hold, keys aside."""
-    found = list(values)
-    for value in found:  # Grows while it is walked.
-        if isinstance(value, dict | list):
-            found += value.values() if isinstance(value, dict) else value
-    return found
 
 
 class _Gold(NamedTuple):
@@ -216,4 +207,4 @@ def _objects(text: str) -> tuple[dict[str, Any], ...]:
     if "{" not in text:
         return ()
     values = [found.value for found in scan_json(text[:MAX_JSON_CHARS]) if found.error is None]
-    return tuple(value for value in _within(values) if isinstance(value, dict))
+    return tuple(value for value in inner_values(values) if isinstance(value, dict))
