@@ -243,6 +243,22 @@ def test_duplicates_of_the_seed_the_epoch_and_the_pool():
     assert reason(make_task(task.context.goal.upper()), seen=seen) == "duplicate"
 
 
+def test_the_seed_with_another_gold_contradicts_it():
+    other = [{"name": "search", "arguments": {"query": "K2 height"}}]
+    goal = SEED.context.goal
+    assert reason(make_task(goal, other)) == "contradicts_seed"
+    assert reason(make_task(goal.replace(" ", "\n").upper(), other)) == "contradicts_seed"
+    assert reason(make_task(goal, calls=None, answer="4,806 m")) == "contradicts_seed"
+    assert reason(make_task(goal, other, history=[{"role": "user", "content": "By Mont Blanc I mean K2."}])) is None
+    assert reason(make_task(goal, other, tools=[{**SEARCH, "description": "Knows the Himalayas alone."}])) is None
+    assert reason(make_task(goal.replace("Mont Blanc", "K2"), other)) is None
+
+
+@pytest.mark.parametrize("goal", ["...", "?", "🙂", "\u200b"])
+def test_a_goal_without_letter_or_digit(goal):
+    assert reason(make_task(goal)) == "empty_goal"
+
+
 def test_E20_a_refusal_and_repetitions_are_counted_apart():
     valid = (
         '{"goal": "Search for the depth of the Rhine.", "calls": [{"name": "search", "arguments": {"query": "Rhine"}}]}'

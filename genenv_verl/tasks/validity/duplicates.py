@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from genenv_verl.tasks.novelty import fingerprint
+from genenv_verl.tasks.novelty import fingerprint, normalise_text
 from genenv_verl.tasks.validity.registry import Candidate, rule
 
 
@@ -25,6 +25,18 @@ def is_new(candidate: Candidate) -> str | None:
     if mark == fingerprint(candidate.seed):
         return "goal and gold are the seed's"
     return "an earlier task has this goal and gold" if mark in candidate.limits.seen else None
+
+
+@rule("contradicts_seed")
+def leaves_the_seed_its_gold(candidate: Candidate) -> str | None:
+    """To the prompt of a seed the seed's gold is right: a copy of the prompt with another gold is wrong, or not new."""
+    task, seed = candidate.task, candidate.seed
+    if normalise_text(task.context.goal) != normalise_text(seed.context.goal):
+        return None
+    same_prompt = task.context.model_copy(update={"goal": seed.context.goal}) == seed.context
+    if not same_prompt or fingerprint(task) == fingerprint(seed):
+        return None
+    return "asks word for word what the seed asks, and has another gold"
 
 
 @rule("near_duplicate")

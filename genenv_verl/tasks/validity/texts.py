@@ -38,6 +38,12 @@ def _control_token(candidate: Candidate) -> str | None:
     return None
 
 
+@rule("empty_goal")
+def goal_says_something(candidate: Candidate) -> str | None:
+    goal = candidate.task.context.goal
+    return None if any(map(str.isalnum, goal)) else f"the goal {goal[:40]!r} has neither a letter nor a digit"
+
+
 @rule("degenerate")
 def goal_does_not_repeat_itself(candidate: Candidate) -> str | None:
     """A collapsing policy writes one word, line or phrase over and over."""
