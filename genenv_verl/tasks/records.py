@@ -230,6 +230,7 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
         ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and
             ``JsonReadError`` are ValueErrors).
     """
+    row = _plain(row)
     extra_info, truth = _part(row, "extra_info"), _part(row, "reward_model").get("ground_truth")
     task = extra_info.get("task")
     if isinstance(task, str) and task.startswith("{"):
@@ -269,6 +270,15 @@ def _own_prompt(record: Mapping[str, Any]) -> Messages | None:
     return prompt and [{key: value for key, value in turn.items() if value is not None} for turn in prompt]
 
 
+def _plain(value: Any) -> Any:
+    """The value with lists and numbers in place of the arrays and scalars that pandas makes of them."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def _part(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     part = row.get(key)
     if part is None:
@@ -289,7 +299,7 @@ def _foreign_context(prompt: Any) -> dict[str, Any]:
     if isinstance(prompt, str):
         prompt = [{"role": "user", "content": prompt}]
     messages = []
-    for turn in prompt if isinstance(prompt, Iterable) else ():  # A list, or the array that pandas makes of it.
+    for turn in prompt if isinstance(prompt, Iterable) else ():
         if not isinstance(turn, Mapping) or not isinstance(content := turn.get("content") or "", str):
             raise ValueError("prompt is a list of messages with text as their content")
         messages.append({"role": turn.get("role"), "content": replace_lone_surrogates(content)})
@@ -330,5 +340,8 @@ def _foreign_solution(truth: Any) -> dict[str, Any]:
             return {"gold_action": [call.model_dump() for call in read_calls(value)]}
         except CallError:
             pass  # Data that is no call is compared as text.
-    text = truth if isinstance(truth, str) else json.dumps(truth, ensure_ascii=False)
+    try:
+        text = truth if isinstance(truth, str) else json.dumps(truth, ensure_ascii=False)
+    except TypeError as error:  # Parquet knows dates and bytes.
+        raise ValueError(f"reward_model.ground_truth: {error}") from error
     return solution_of_text(replace_lone_surrogates(text))

@@ -13,6 +13,7 @@
 # limitations under the License.
 from __future__ import annotations
 
+import datetime
 import json
 
 import pandas
@@ -140,6 +141,28 @@ def test_tools_of_a_foreign_row_that_are_none(tools):
     row = {"prompt": "?", "reward_model": {"ground_truth": "7"}, "extra_info": {"tools": tools}}
     with pytest.raises(RecordError):
         task_of(row)
+
+
+def test_a_foreign_row_as_pandas_gives_it(tmp_path):
+    call = {"name": "f", "arguments": {"city": "Oslo"}}
+    rows = [
+        {"prompt": [{"role": "user", "content": "?"}], "reward_model": {"ground_truth": [call]}, "tools": [TOOL, TOOL]},
+        {"prompt": [{"role": "user", "content": "?"}], "reward_model": {"ground_truth": [call]}, "tools": []},
+    ]
+    pandas.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
+    records = pandas.read_parquet(tmp_path / "rows.parquet").to_dict("records")
+    read = [task_of(record) for record in records]
+    assert read == read_tasks(tmp_path / "rows.parquet")
+    assert [len(task.context.tools) for task in read] == [2, 0]
+    assert [task.gold_action[0].model_dump() for task in read] == [call, call]
+
+
+@pytest.mark.parametrize("truth", [b"7", datetime.date(2026, 5, 11), [b"7"]])
+def test_a_ground_truth_that_json_cannot_carry(truth, tmp_path):
+    row = {"prompt": "?", "reward_model": {"ground_truth": truth}}
+    pandas.DataFrame([row]).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(TaskFileError, match="row 1: .*ground_truth"):
+        read_tasks(tmp_path / "rows.parquet")
 
 
 def test_E06_the_gold_stands_in_the_ground_truth_alone(tmp_path):
