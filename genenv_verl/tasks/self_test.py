@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,9 @@ _SYNONYMS = ({"yes", "true", "1"}, {"no", "false", "0", "none"}, {"unknown", "i 
 
 PROBES_AT_ONCE = 8
 """Probes that a checker gets in one go: one that hangs on wrong answers costs so many time limits, not all."""
+
+MAX_BATTERY_SECONDS = 60.0
+"""A checker with which the battery takes longer is refused: every attempt would wait for it as well."""
 
 MAX_ECHO_CHARS = 4_096
 
@@ -140,7 +144,7 @@ def judge_checker(task: Task, seed: Task, backend: CheckerBackend) -> Rejection 
     """Runs a checker on its gold and on the battery, each answer twice and in a fresh state.
 
     Costs two checks for a checker that fails on its gold, about a hundred for one that passes; once a task, never once
-    an attempt.
+    an attempt. After ``MAX_BATTERY_SECONDS`` no further answers are tried.
 
     Returns:
         None if the checker is sound; else ``checker_unavailable`` (nothing can run it), ``checker_without_gold``,
@@ -152,7 +156,10 @@ def judge_checker(task: Task, seed: Task, backend: CheckerBackend) -> Rejection 
     gold = gold_response(task)
     if not gold:
         return Rejection("checker_without_gold", "neither calls nor an answer say what the checker must accept")
+    begun = time.monotonic()
     for probes in _batches([Probe("gold", gold)], wrong_answers(task, seed)):
+        if (spent := time.monotonic() - begun) > MAX_BATTERY_SECONDS:
+            return Rejection("checker_timeout", f"too slow: {spent:.0f} s for a part of the self-test")
         outcomes = backend.check(task.evaluation.checker, [probe.response for probe in probes for _ in range(2)])
         pairs = list(zip(probes, outcomes[::2], outcomes[1::2], strict=True))
         if (rejection := _fault(pairs)) is not None:

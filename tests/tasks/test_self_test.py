@@ -15,6 +15,7 @@
 
 import itertools
 import random
+import time
 
 import pytest
 
@@ -40,6 +41,7 @@ TOOLS = [
 GOLD = [{"name": "book", "arguments": {"city": "Oslo", "nights": 3, "stops": ["a", "b"]}}]
 READ = """
 import json
+import time
 def call(response):
     try:
         lines = [json.loads(line) for line in response.splitlines() if line.startswith("{")]
@@ -217,6 +219,19 @@ def test_a_broken_checker_costs_two_checks_and_a_hanging_one_a_few():
     backend = Hanging()
     assert judge_checker(checker_task(calls=GOLD), SEED, backend).reason == "checker_timeout"
     assert len(backend.answers) <= 2 + 16
+
+
+def test_a_right_checker_that_takes_its_time_is_refused(monkeypatch):
+    monkeypatch.setattr("genenv_verl.tasks.self_test.MAX_BATTERY_SECONDS", 0.1)
+
+    class Slow(InProcess):
+        def check(self, source, answers):
+            time.sleep(0.06)
+            return super().check(source, answers)
+
+    backend = Slow()
+    assert judge_checker(checker_task(calls=GOLD), SEED, backend).reason == "checker_timeout"
+    assert len(backend.answers) <= 2 + 2 * 16
 
 
 def test_nothing_runs_without_a_sandbox():
