@@ -34,7 +34,7 @@ from pydantic import ValidationError
 from genenv_verl.tasks.json_reader import JsonReadError, read_json, replace_lone_surrogates
 from genenv_verl.tasks.prompts import AgentPrompt
 from genenv_verl.tasks.schema import Task, first_problem
-from genenv_verl.tasks.tool_calls import CallError, read_calls, solution_of_text
+from genenv_verl.tasks.tool_calls import CallError, format_calls, read_calls, solution_of_text
 
 MAX_RECORD_CHARS = 16_000_000
 MAX_PROBLEMS = 5
@@ -221,7 +221,7 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
     """The task of a row; the inverse of ``to_verl_row``.
 
     A row of another data set becomes a task as well. Its goal is its last user message, system text and history are the
-    other messages. Its tools are ``extra_info.tools`` or the column ``tools``: a list of specifications, or the JSON
+    other messages, with the calls that they made (``tool_calls``). Its tools are ``extra_info.tools`` or the column ``tools``: a list of specifications, or the JSON
     text of one, which parquet keeps as it is (of objects it makes structs, each with every key of any). A ground truth
     that is a list of calls (or one call), or a response that makes calls, is matched exactly, any other is a reference
     answer. The family is ``data_source``; the id is made of ``extra_info.index``, or of a hash of the row without one.
@@ -302,6 +302,7 @@ def _foreign_context(prompt: Any) -> dict[str, Any]:
     for turn in prompt if isinstance(prompt, Iterable) else ():
         if not isinstance(turn, Mapping) or not isinstance(content := turn.get("content") or "", str):
             raise ValueError("prompt is a list of messages with text as their content")
+        content = "\n".join(filter(None, (content, _earlier_calls(turn.get("tool_calls")))))
         messages.append({"role": turn.get("role"), "content": replace_lone_surrogates(content)})
     users = [number for number, message in enumerate(messages) if message["role"] == "user"]
     if not users:
@@ -312,6 +313,14 @@ def _foreign_context(prompt: Any) -> dict[str, Any]:
         "system": "\n\n".join(message["content"] for message in messages if message["role"] == "system"),
         "history": [message for message in messages if message["role"] != "system"],
     }
+
+
+def _earlier_calls(given: Any) -> str:
+    """The calls of an earlier turn, which OpenAI's form keeps beside its content, as the agent writes them."""
+    try:
+        return format_calls(read_calls(given or []))
+    except CallError as error:
+        raise ValueError(f"prompt: tool_calls: {error}") from error
 
 
 def _foreign_tools(row: Mapping[str, Any], extra_info: Mapping[str, Any]) -> list[Any]:

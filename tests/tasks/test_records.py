@@ -31,6 +31,7 @@ from genenv_verl.tasks.records import (
     write_tasks,
 )
 from genenv_verl.tasks.schema import Task
+from genenv_verl.tasks.tool_calls import parse_response
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 VALUES = st.recursive(
@@ -140,6 +141,23 @@ def test_a_foreign_row_without_tools(tools):
 def test_tools_of_a_foreign_row_that_are_none(tools):
     row = {"prompt": "?", "reward_model": {"ground_truth": "7"}, "extra_info": {"tools": tools}}
     with pytest.raises(RecordError):
+        task_of(row)
+
+
+def test_earlier_calls_of_a_foreign_row_stay_in_its_history():
+    call = {"name": "f", "arguments": {"city": "Oslo"}}
+    messages = [
+        {"role": "user", "content": "How warm is Oslo?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": call}]},
+        {"role": "tool", "content": "7 °C"},
+        {"role": "user", "content": "And Bergen?"},
+    ]
+    row = {"prompt": messages, "reward_model": {"ground_truth": "9 °C"}}
+    history = task_of(row).context.history
+    assert [turn.role for turn in history] == ["user", "assistant", "tool"]
+    assert parse_response(history[1].content).calls[0].model_dump() == call
+    messages[1]["tool_calls"] = [{"function": {"arguments": "{}"}}]
+    with pytest.raises(RecordError, match="tool_calls: no_name"):
         task_of(row)
 
 
