@@ -28,6 +28,7 @@ from functools import lru_cache
 from rapidfuzz import fuzz
 
 from genenv_verl.rewards.quantity import read_quantity
+from genenv_verl.tasks.novelty import UNSEEN
 
 MAX_CHARACTERS = 16_384
 """Longer texts, before or after Unicode normalisation, are only compared for identity: edit distance takes quadratic
@@ -44,8 +45,6 @@ _ASCII_SIGNS = str.maketrans(
 )
 _POWERS, _INDICES = frozenset("¹²³⁰⁴⁵⁶⁷⁸⁹⁺⁻"), frozenset("₀₁₂₃₄₅₆₇₈₉")
 _CIRCLED = re.compile(r"[⓪①-⑳㉑-㉟㊱-㊿]")
-# What nobody sees is not part of an answer.
-_UNSEEN = dict.fromkeys(map(ord, "\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}\N{SOFT HYPHEN}"))
 _PAIRS = {("(", ")"), ("[", "]"), ("{", "}"), ('"', '"'), ("'", "'"), ("*", "*"), ("_", "_"), ("`", "`")}
 _PAIRS |= {("«", "»"), ("»", "«"), ("‹", "›"), ("›", "‹"), ("「", "」"), ("『", "』"), ("《", "》")}
 _ENDINGS = frozenset(".,;:!?。、")
@@ -156,7 +155,7 @@ def _plain(digits: str) -> str:
 def _tidy(text: str) -> str:
     """Unicode NFKC without making other numbers, ASCII signs and quotes, single blanks, nothing that is not seen."""
     if not text.isascii():
-        text = _numerals_apart(_CIRCLED.sub(r"(\g<0>)", text.translate(_UNSEEN)))
+        text = _numerals_apart(_CIRCLED.sub(r"(\g<0>)", text.translate(UNSEEN)))
         text = unicodedata.normalize("NFKC", _stream_safe(text)).translate(_ASCII_SIGNS)
     return " ".join(text.split())
 

@@ -29,6 +29,9 @@ from genenv_verl.tasks.schema import Task
 
 MAX_WORD_CHARS = 256
 
+# What nobody sees is part of no text.
+UNSEEN = dict.fromkeys(map(ord, "\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}\N{SOFT HYPHEN}"))
+
 
 def fingerprint(task: Task) -> str:
     """A hash (32 hexadecimal digits) of what a task asks and what solves it.
@@ -49,8 +52,8 @@ def normalise_text(text: str) -> str:
 
 
 def compose(text: str) -> str:
-    """The text in Unicode NFKC with runs of blanks as one space."""
-    words = text.split()
+    """The text in Unicode NFKC with runs of blanks as one space, and without what is not seen."""
+    words = text.split() if text.isascii() else text.translate(UNSEEN).split()
     if not text.isascii():
         # Word by word, since normalisation takes quadratic time in a run of combining marks; no word is that long.
         words = [word if len(word) > MAX_WORD_CHARS else unicodedata.normalize("NFKC", word) for word in words]

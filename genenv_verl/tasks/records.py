@@ -221,10 +221,11 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
     """The task of a row; the inverse of ``to_verl_row``.
 
     A row of another data set becomes a task as well. Its goal is its last user message, system text and history are the
-    other messages, with the calls that they made (``tool_calls``). Its tools are ``extra_info.tools`` or the column ``tools``: a list of specifications, or the JSON
-    text of one, which parquet keeps as it is (of objects it makes structs, each with every key of any). A ground truth
-    that is a list of calls (or one call), or a response that makes calls, is matched exactly, any other is a reference
-    answer. The family is ``data_source``; the id is made of ``extra_info.index``, or of a hash of the row without one.
+    other messages, with the calls that they made (``tool_calls``). Its tools are ``extra_info.tools`` or the column
+    ``tools``: a list of specifications, or the JSON text of one, which parquet keeps as it is (of objects it makes
+    structs, each with every key of any). A ground truth that is a list of calls (or one call), or a response that makes
+    calls, is matched exactly, any other is a reference answer. The family is ``data_source``; the id is made of
+    ``extra_info.index``, or of a hash of the row without one.
 
     Raises:
         ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and

@@ -43,6 +43,7 @@ def test_E02_the_same_task_in_other_clothes_is_seen_also_after_resuming():
         assert fingerprint(task("book  a ROOM\nin Rome.", [CALL], task_id="other", epoch=5)) in index
         assert fingerprint(task("Book a room in Rome.", [REORDERED])) in index
         assert fingerprint(task("Book a room in Rome\N{FULLWIDTH FULL STOP}", [CALL])) in index
+        assert fingerprint(task("Book a ro\u200bom in Ro\u00adme.\ufeff", [CALL])) in index
 
 
 def test_another_goal_gold_or_reference_is_new():
