@@ -100,6 +100,32 @@ def test_what_only_mentions_the_values_is_fair(goal):
 HOSTILE = ["{" * 100_000, '{"a":' * 20_000, "pay(" * 25_000, "pay(" + ")" * 100_000, '{"name": "pay"} ' * 6_000]
 
 
+BOOKING = {"name": "book_room", "arguments": {"city": "New York", "nights": 3, "quiet": True}}
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "<function=book_room><parameter=city>New York</parameter><parameter=nights>3</parameter>"
+        "<parameter=quiet>true</parameter></function>",
+        "name: book_room\narguments:\n  city: New York\n  nights: 3\n  quiet: true",
+        'Use book_room with nights = 3, city = "New York" and quiet = True.',
+        "Call `book_room` (city → New York; nights → 3; quiet → true).",
+    ],
+)
+def test_a_tool_named_with_every_argument_beside_its_value_is_found_in_any_notation(goal):
+    assert "call of book_room" in complaint(goal, [BOOKING])
+    assert "call of book_room" in complaint("Do it.", [BOOKING], system=goal)
+    assert complaint(goal.replace("book_room", "a tool"), [BOOKING]) is None
+    assert complaint(goal.replace("3", "30"), [BOOKING]) is None
+    assert complaint(goal.replace("city", "place"), [BOOKING]) is None
+
+
+def test_a_tool_named_by_an_ordinary_word_may_stand_beside_values():
+    goal = "Book a room and tell me the price. City: Oslo, nights: 3."
+    assert complaint(goal, [{"name": "book", "arguments": {"city": "Oslo", "nights": 3}}]) is None
+
+
 def test_many_calls_with_many_arguments_cost_little():
     arguments = {f"{'k' * 40}{n}": "v" * 34 + str(n) for n in range(60)}
     key = "k" * 40

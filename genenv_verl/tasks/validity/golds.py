@@ -46,8 +46,9 @@ def reference_says_something(candidate: Candidate) -> str | None:
 def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     """A task whose prompt spells out its gold measures copying.
 
-    Looked for are the gold's calls, as JSON or as a call expression, also in tools that are not the seed's; and the
-    bare arguments object where no earlier result may hold it, whatever the order of the arguments.
+    Looked for are the gold's calls, as JSON or as a call expression, also in tools that are not the seed's; and, where
+    no earlier result may hold it, the bare arguments object, or the tool's name and each argument beside its value, in
+    whatever order and notation.
     """
     context = candidate.task.context
     goal_side = (context.goal, context.system, *context.constraints)
@@ -55,11 +56,15 @@ def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     written, history = list(map(_read, goal_side)), list(map(_read, turns))
     foreign = [tool.model_dump() for tool in context.tools if tool not in candidate.seed.context.tools]
     tools = [_read(text) for text in inner_values(foreign) if isinstance(text, str)]
-    for gold in map(_spell, candidate.task.gold_action or ()):
+    golds = list(map(_spell, candidate.task.gold_action or ()))
+    told = [_squeeze(text) for text in goal_side if any(gold.call.name in text for gold in golds)]
+    for gold in golds:
         call = gold.call
         # a tool without arguments may be named with brackets where tools are described
         if any(_spells_call(text, gold) for text in (*written, *history, *(tools if call.arguments else ()))):
             return f"the call of {call.name} stands in the prompt"
+        if any(_tells_call(text, gold) for text in told):
+            return f"the call of {call.name} stands in the prompt, argument by argument"
         if gold.is_telling and any(_spells_arguments(text, gold) for text in written):
             return f"the arguments of {call.name} stand in the prompt"
     reference = normalise_text(candidate.task.evaluation.reference or "")
@@ -124,6 +129,17 @@ def _spells_call(text: _Text, gold: _Gold) -> bool:
         or ((gold.is_telling or not gold.arguments) and _holds_call_expression(text.squeezed, gold))
         or any(_is_call(value, gold.call) for value in text.objects)
     )
+
+
+def _tells_call(squeezed: str, gold: _Gold) -> bool:
+    """Whether a squeezed text names the tool and each argument beside its value: in XML, in YAML or in words."""
+    name = gold.call.name
+    # A tool may be called by a word that every goal of its kind needs.
+    is_word = name.isalpha() and name[1:] == name[1:].lower()
+    if is_word or not gold.is_telling or _squeeze(name) not in squeezed:
+        return False
+    pairs = ((re.escape(key.removesuffix("=")), re.escape(value.strip('"'))) for key, value in gold.arguments)
+    return all(re.search(rf"(?<!\w){key}\W{{1,6}}{value}(?!\w)", squeezed) for key, value in pairs)
 
 
 def _spells_arguments(text: _Text, gold: _Gold) -> bool:
