@@ -160,13 +160,15 @@ def _show(plan: AugmentPlan, manifest: Manifest) -> None:
     if manifest.limits["counted_by"] == "estimate":
         print("genenv: the agent's limits were checked with an estimate of its tokens; --agent-model makes it exact")
     print(f"genenv: {plan.out}/train.parquet, tasks.jsonl, rejections.jsonl, manifest.json")
+    if manifest.target_rows is not None and manifest.rows >= manifest.target_rows:
+        return  # what failed is not missing
     if manifest.failed:
         raise SystemExit(
             f"genenv: {sum(manifest.failed.values())} requests have no answer; the same command asks again"
         )
     if not manifest.valid:
         raise SystemExit("genenv: no variation is valid, the set is the seeds alone: see rejections.jsonl")
-    if manifest.target_rows is not None and manifest.rows < manifest.target_rows:
+    if manifest.target_rows is not None:
         raise SystemExit(
             f"genenv: {manifest.rows} of {manifest.target_rows} rows; the same command with a larger -n adds"
         )

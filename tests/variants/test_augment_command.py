@@ -261,6 +261,34 @@ def test_what_failed_is_counted_named_and_asked_again_by_the_same_command(augmen
     assert len(server.posts) - before == failed and manifest_in(augment.out)["rows"] == 24
 
 
+def test_what_failed_does_not_matter_once_the_target_is_reached(augment, serve):
+    def reply(body, number):
+        if number == 2:
+            return serve.Reply(b'{"error": "content policy"}', status=400)
+        return serve.completion(task_text(name_in(body)))
+
+    server = serve(reply)
+    done = augment("--base-url", server.url, "--model", "fake", "--target-multiple", "2.5", "--concurrency", "1")
+    assert done.exit_code == 0, said(done)
+    assert "10 rows: 4 seeds and 6 variations" in done.output and "1 requests failed (http_400)" in done.output
+    assert "asks again" not in said(done) and len(server.posts) == 7
+    assert manifest_in(augment.out)["failed"] == {"http_400": 1}
+
+
+def test_what_failed_matters_while_rows_are_missing_for_the_target(augment, serve):
+    def reply(body, number):
+        if number <= 2:
+            return serve.Reply(b'{"error": "content policy"}', status=400)
+        return serve.completion(task_text(name_in(body)))
+
+    server = serve(reply)
+    options = ("--model", "fake", "--target-multiple", "2", "-n", "1", "--concurrency", "1")
+    done = augment("--base-url", server.url, *options)
+    assert done.exit_code != 0 and "2 requests have no answer; the same command asks again" in said(done)
+    assert augment("--base-url", server.url, *options).exit_code == 0
+    assert manifest_in(augment.out)["rows"] == 8 and len(server.posts) == 6
+
+
 def test_a_rate_limit_is_waited_for_by_all_requests(augment, serve):
     def reply(body, number):
         if number == 1:
