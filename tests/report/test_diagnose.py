@@ -269,6 +269,17 @@ def test_the_attempts_are_counted_in_the_task_file(tmp_path):
     assert "band_too_narrow" not in found(write(tmp_path, lines, None, tasks)), "64 attempts pass 90 %"
 
 
+def test_a_shrunk_rate_passes_a_band_that_is_too_narrow_for_single_tasks(tmp_path):
+    lines = plant(plant(healthy(), "groups", 68), "acceptance_rate", 0.6)
+    assert found(write(tmp_path / "four", lines, configured(granularity="shrunk"))) == {}
+    alone = configured(granularity="shrunk", n_variations=1)  # nothing to be drawn towards
+    narrow = found(write(tmp_path / "one", lines, alone))["band_too_narrow"]
+    assert narrow.figures["acceptance_on_target"] == pytest.approx(0.273, abs=0.03)
+    few = plant(lines, "acceptance_rate", 0.1)
+    average = found(write(tmp_path / "average", few, configured(granularity="shrunk")))["on_target_only_on_average"]
+    assert average.figures["acceptance_on_target"] == pytest.approx(0.669, abs=0.03)
+
+
 def test_where_variations_are_compared_neither_lambda_nor_seed_groups_are_remedies(tmp_path):
     grpo = configured(objective="grpo", granularity="task")
     still = found(write(tmp_path / "still", plant(healthy(), "env_update.kl_initial", 0.0), grpo))

@@ -19,6 +19,7 @@ import math
 
 from genenv_verl.curriculum.environment_reward import environment_reward
 from genenv_verl.curriculum.theory import acceptance_probability
+from genenv_verl.report.band_plan import Plan
 from genenv_verl.report.diagnose.facts import Facts, attempted_tasks
 from genenv_verl.report.diagnose.finding import Finding, Remedy, rule
 from genenv_verl.report.diagnose.trends import MIN_TREND, WINDOW, recent_mean
@@ -38,6 +39,9 @@ LOTTERY = 0.5
 """A band that refuses most groups that are exactly on target chooses by chance."""
 FEW_ON_TARGET = 0.3
 """Acceptance below which p̂ on target is odd: eight attempts of a single task, the fewest usual, give 27 %."""
+MOST_SIMULATED, MOST_VARIATIONS = 1024, 64
+"""Attempts at a task and tasks of a seed, as far as ``genenv-verl plan`` goes."""
+DEFAULT_VARIATIONS = 4
 FLAT_WEIGHTS = 2.0
 """Heaviest weight over lightest. Below it every task trains the environment nearly as much as any other."""
 
@@ -213,14 +217,22 @@ def _band_figures(facts: Facts) -> dict[str, float] | None:
     acceptance, attempts = recent_mean(facts.series("acceptance_rate")), _attempts_per_group(facts)
     if not facts.trains_environment or facts.filter != "band" or not attempts or acceptance is None:
         return None
-    alpha, k_min = facts.alpha, facts.k_min
     return {
         "acceptance_rate": acceptance,
         "attempts_in_a_group": attempts,
-        "k_min": k_min,
-        "alpha": alpha,
-        "acceptance_on_target": acceptance_probability(alpha, attempts, alpha, k_min),
+        "k_min": facts.k_min,
+        "alpha": facts.alpha,
+        "acceptance_on_target": _acceptance_on_target(facts, attempts),
     }
+
+
+def _acceptance_on_target(facts: Facts, attempts: int) -> float:
+    """The chance of a group that is exactly on target. A ``shrunk`` p̂ is no k / n: its chance is simulated."""
+    if facts.setting("granularity") != "shrunk":
+        return acceptance_probability(facts.alpha, attempts, facts.alpha, facts.k_min)
+    n, variations = min(attempts, MOST_SIMULATED), facts.number_setting("n_variations", DEFAULT_VARIATIONS)
+    plan = Plan(facts.alpha, facts.k_min, n, int(max(1, min(MOST_VARIATIONS, variations))), batch_tasks=1)
+    return plan.acceptance(facts.alpha, "shrunk")
 
 
 def _attempts_per_group(facts: Facts) -> int | None:
