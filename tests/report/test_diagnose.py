@@ -269,6 +269,32 @@ def test_the_attempts_are_counted_in_the_task_file(tmp_path):
     assert "band_too_narrow" not in found(write(tmp_path, lines, None, tasks)), "64 attempts pass 90 %"
 
 
+NO_TASK = {  # what a run writes where no task reaches the agent
+    "success_rate": None, "groups": 0, "accepted_groups": 0, "acceptance_rate": 0.0, "valid": 0, "valid_fraction": 0.0,
+    "unscored": 0, "unique_fraction": None, "zero_variance_groups": 0.0, "p_hat_histogram": [0] * 10,
+    "response_tokens_mean": None, "success_rate_trusted": None, "trust": {"chance_level_mean": None},
+    "coverage": {"families": 0, "families_effective": 0.0, "tools": 0, "tools_effective": 0.0}, "env_update": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("last", [2, 3])
+def test_epochs_without_a_task_say_nothing_of_coverage_and_band(tmp_path, last):
+    lines = healthy()
+    for line in lines[-last:]:
+        line |= copy.deepcopy(NO_TASK) | {"invalid_reasons": {"not_json": 72}}
+    findings = found(write(tmp_path, lines))
+    assert set(findings) == {"validity_falling"} | ({"environment_not_moving"} if last == 3 else set())
+
+
+def test_where_nothing_was_written_validity_has_not_fallen(tmp_path):
+    lines = healthy()
+    for line in lines[-3:]:
+        line |= copy.deepcopy(NO_TASK) | {"generated": 0, "invalid_reasons": {}}
+    findings = found(write(tmp_path, lines))
+    assert set(findings) == {"environment_not_moving"}
+    assert "no valid task was written" in findings["environment_not_moving"].says
+
+
 def test_a_shrunk_rate_passes_a_band_that_is_too_narrow_for_single_tasks(tmp_path):
     lines = plant(plant(healthy(), "groups", 68), "acceptance_rate", 0.6)
     assert found(write(tmp_path / "four", lines, configured(granularity="shrunk"))) == {}
