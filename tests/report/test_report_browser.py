@@ -179,6 +179,27 @@ def test_hostile_texts_stay_texts(open_report, make_run, lines):
     assert page.js("return window.hacked") is None
 
 
+def test_a_text_that_is_written_from_the_right_is_read_from_the_right(open_report, make_run, lines):
+    goal = "כמה זה 12 + 7 - 3, ומה השארית של החלוקה ב-5?"
+    task = lines.task(0)
+    task["task"] |= {"family": goal}
+    task["task"]["context"]["goal"] = task["attempts"][0]["response"] = goal
+    page = open_report(make_run(epochs=[lines.epoch(0)], tasks={0: [task]}))
+    page.js("document.getElementById('row-0').click()")
+    places = """
+      const reading = arguments[0], range = document.createRange();
+      const texts = [...document.querySelectorAll("#row-0 .task, #row-0 .family, #detail pre, #detail dd")]
+        .map((its) => its.firstChild).filter((node) => node.data === reading);
+      const left = (node, at) => { range.setStart(node, at); range.setEnd(node, at + 1);
+        return range.getBoundingClientRect().left; };
+      return texts.map((node) => [left(node, 0), left(node, reading.length - 1), node.parentElement.className
+        .match(/task|family/) ? node.parentElement.getBoundingClientRect().right : innerWidth]);"""
+    found = page.js(places, goal)
+    assert len(found) >= 5
+    for first, last, edge in found:
+        assert last < first < edge, "the beginning stands to the right of the end, and is not cut off"
+
+
 def test_long_names_stay_in_their_place_and_columns_stand_over_their_values(open_report, make_run, lines):
     long = "n" * 280
     task = lines.task(0, seed_id=long, task_id=long)
