@@ -92,6 +92,17 @@ def test_text_of_models_and_names_of_runs_are_never_markup(make_run, lines, tmp_
     assert row["goal"] == hostile == row["id"]
 
 
+def test_headings_leave_no_level_out(make_run, lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogue, "RUN_CHARTS", catalogue.RUN_CHARTS[:1])
+    monkeypatch.setattr(catalogue, "COMPARISON_CHARTS", catalogue.COMPARISON_CHARTS[:1])
+    runs = [make_run(name=name, epochs=[lines.epoch(0)]) for name in ("one", "two")]
+    levels = [
+        int(level) for level in re.findall(r"<h([1-6])", ReportBuilder(runs, tmp_path / "out").build().read_text())
+    ]
+    assert levels[0] == 1 and 4 in levels
+    assert all(below - above <= 1 for above, below in zip(levels, levels[1:], strict=False))
+
+
 def test_many_tasks_go_into_files_beside_the_page(make_run, lines, tmp_path, monkeypatch):
     run = make_run(epochs=[lines.epoch(0)], tasks={n: [lines.task(place, n) for place in range(20)] for n in range(3)})
     out = tmp_path / "out"
