@@ -158,6 +158,17 @@ def test_the_keyboard_moves_reads_and_returns(open_report, make_run, lines, task
     assert page.errors() == []
 
 
+def test_the_keyboard_stays_in_place_at_the_last_epoch(open_report, make_run, lines):
+    from selenium.webdriver.common.keys import Keys
+
+    epochs = range(3)
+    page = open_report(make_run(epochs=map(lines.epoch, epochs), tasks={n: [lines.task(0, n)] for n in epochs}))
+    page.js("document.getElementById('previous').focus()")
+    for epoch, focused in (("1", "previous"), ("0", "epoch")):
+        page.driver.switch_to.active_element.send_keys(Keys.ENTER)
+        assert page.js("return [document.getElementById('epoch').value, document.activeElement.id]") == [epoch, focused]
+
+
 def test_hostile_texts_stay_texts(open_report, make_run, lines):
     task = lines.task(0, text=lines.hostile, task_id=lines.hostile, seed_id="__proto__")
     task["task"]["context"] = {"goal": lines.hostile, "system": lines.hostile, "tools": [lines.hostile]}

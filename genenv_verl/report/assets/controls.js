@@ -124,6 +124,7 @@ function connect() {
   for (const [id, step] of [["previous", -1], ["next", 1]]) byId(id).addEventListener("click", () => {
     byId("epoch").selectedIndex += step;
     goToEpoch();
+    if (byId(id).disabled) byId("epoch").focus(); // a button that goes out of use would lose the keyboard's place
   });
   for (const [id, key] of Object.entries(FIELDS)) byId(id).addEventListener("input", (event) => { state[key] = event.target.value; apply(); });
   byId("search").addEventListener("input", (event) => {
