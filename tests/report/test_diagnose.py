@@ -269,6 +269,16 @@ def test_the_attempts_are_counted_in_the_task_file(tmp_path):
     assert "band_too_narrow" not in found(write(tmp_path, lines, None, tasks)), "64 attempts pass 90 %"
 
 
+def test_an_update_of_null_is_none(tmp_path):
+    """A line of an epoch that the budget cut off has null; one of them is no standstill."""
+    cut_off = healthy()
+    cut_off[-1]["env_update"] = None
+    assert found(write(tmp_path / "cut", cut_off)) == {}
+    still = plant(healthy(), "env_update", None)
+    finding = found(write(tmp_path / "still", still))["environment_not_moving"]
+    assert "there was no update, although" in finding.says
+
+
 NO_TASK = {  # what a run writes where no task reaches the agent
     "success_rate": None, "groups": 0, "accepted_groups": 0, "acceptance_rate": 0.0, "valid": 0, "valid_fraction": 0.0,
     "unscored": 0, "unique_fraction": None, "zero_variance_groups": 0.0, "p_hat_histogram": [0] * 10,

@@ -53,7 +53,7 @@ def environment_not_moving(facts: Facts) -> Finding | None:
     """No update at all, or updates that leave the environment where it began, or where it is."""
     if not facts.trains_environment:
         return None
-    updates = facts.series("env_update.updates")
+    updates = _updates(facts)
     if _none_lately(updates) or _none_lately(facts.series("accepted_groups")):
         return _no_updates(facts)
     lines = [line for line in facts.epochs if isinstance(line.get("env_update"), dict)]
@@ -88,6 +88,14 @@ def environment_not_moving(facts: Facts) -> Finding | None:
             Remedy("genenv.steps_per_epoch", "lower it: more updates for the same agent steps"),
         ),
     )
+
+
+def _updates(facts: Facts) -> list[float]:
+    """Steps of each epoch's update; 0 where its line says that there was none."""
+    counts = (
+        0.0 if line.get("env_update", ...) is None else number(line, "env_update.updates") for line in facts.epochs
+    )
+    return [count for count in counts if count is not None]
 
 
 def _none_lately(numbers: list[float]) -> bool:
