@@ -82,7 +82,8 @@ def find_run(path: Path) -> tuple[Path, Path]:
     if _holds_run(path / "genenv"):
         return path, path / "genenv"
     if _holds_run(path):
-        return path.parent if path.resolve().name == "genenv" else path, path
+        real = path if path.name == "genenv" else path.resolve()  # the parent of "." would be "." again
+        return real.parent if real.name == "genenv" else path, path
     if (path / "metrics.jsonl").is_file():
         return path, path / "genenv"
     raise NoRun(

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -156,6 +157,15 @@ def test_a_run_is_found_from_its_root_and_from_its_inner_folder(make_run, lines)
     assert len(read_run(run, "a").epochs) == len(read_run(run / "genenv", "a").epochs) == 1
     with pytest.raises(NoRun, match="default_local_dir"):
         read_run(run / "genenv" / "tasks", "a")
+
+
+@pytest.mark.parametrize(("where", "given"), [("genenv", "."), ("genenv/tasks", ".."), ("..", "link")])
+def test_the_inner_folder_has_its_run_however_it_is_named(make_run, lines, monkeypatch, where, given):
+    run = make_run(epochs=[lines.epoch(0)], tasks={0: []}, config="genenv: {k_min: 0.2}")
+    (run.parent / "link").symlink_to(run / "genenv")
+    monkeypatch.chdir(run / where)
+    found = read_run(Path(given), "a")
+    assert found.root.resolve() == run and found.config.values == {"genenv.k_min": 0.2}
 
 
 def test_names_of_runs_are_short_and_differ(make_run, lines):
