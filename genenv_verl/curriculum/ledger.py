@@ -173,6 +173,13 @@ def total_ledger(lines: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict
     return total
 
 
+def has_ledger(lines: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether any epoch line has the cost of any phase."""
+    return any(
+        _inner(line, "ledger", player, "phases", phase) for line in lines for player in PLAYERS for phase in PHASES
+    )
+
+
 def _add(into: dict[str, Any], cell: Mapping[str, Any]) -> None:
     into["seconds"] += _number(cell.get("seconds")) or 0.0
     tokens, flops = _number(cell.get("tokens")) or 0, _number(cell.get("flops"))

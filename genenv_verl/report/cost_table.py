@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.table import Table
 
-from genenv_verl.curriculum.ledger import total_ledger
+from genenv_verl.curriculum.ledger import has_ledger, total_ledger
 
 GIB = 2**30
 
@@ -34,10 +34,13 @@ def cost_table(title: str, epochs: list[dict[str, Any]]) -> Table:
     ``FLOPs`` are estimates (see ``curriculum.ledger``), ``host`` and ``device`` peaks of memory while the phase ran,
     over everything on the trainer's node.
     """
-    table = Table("player", "phase", title=title, caption=budget_used(epochs))
+    kept = has_ledger(epochs)
+    table = Table(
+        "player", "phase", title=title, caption=("" if kept else "no ledger was kept, ") + budget_used(epochs)
+    )
     for name in COLUMNS:
         table.add_column(name, justify="right")
-    for player, phase, cells in cost_rows(epochs):
+    for player, phase, cells in cost_rows(epochs) if kept else ():
         table.add_row(player, phase, *cells, end_section=phase == "total")
     return table
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from genenv_verl.curriculum.ledger import has_ledger
 from genenv_verl.report.cost_table import COLUMNS, budget_used, cost_rows
 from genenv_verl.report.fields import clipped, field, number
 from genenv_verl.report.run_files import Run
@@ -77,7 +78,7 @@ def epoch_rows(run: Run) -> list[list[str]]:
 
 def cost_table(run: Run) -> dict[str, Any] | None:
     """What the run cost, by player and phase: ``columns`` and ``rows`` of text; ``None`` if nothing was recorded."""
-    if any(isinstance(field(line, "ledger"), dict) for line in run.epochs):
+    if has_ledger(run.epochs):
         return {
             "columns": list(COLUMNS),
             "rows": [(f"{player}, {phase}", cells) for player, phase, cells in cost_rows(run.epochs)],

@@ -33,6 +33,12 @@ def test_cost_is_summed_by_phase(make_run, lines):
     assert rows["environment writes"] == ["200", "2"] and rows["agent, both"] == ["5,000", "40"]
 
 
+@pytest.mark.parametrize("ledger", [{}, {"agent": {}}, {"agent": {"phases": {}}}, {"agent": {"phases": {"train": 3}}}])
+def test_a_ledger_without_a_phase_leaves_tokens_and_seconds(make_run, lines, ledger):
+    run = read_run(make_run(epochs=[lines.epoch(0, ledger=ledger)]), "run")
+    assert dict(cost_table(run)["rows"])["agent, both"] == ["2,500", "20"]
+
+
 @pytest.mark.parametrize("change", [{"tokens": None}, {"seconds": None}, {"tokens": {"env_generate": 0}}])
 def test_a_run_without_tokens_or_seconds_has_gaps(make_run, lines, change):
     run = read_run(make_run(epochs=[lines.epoch(0, **change)]), "run")
