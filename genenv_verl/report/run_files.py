@@ -124,12 +124,13 @@ def _read_epochs(path: Path, notes: list[str]) -> list[dict[str, Any]]:
     damaged = doubled = 0
     try:
         for line in read_json_lines(path):
-            epoch = line.get("epoch") if line else None
-            if not isinstance(epoch, int) or isinstance(epoch, bool) or not 0 <= epoch < 10**9:
+            number = as_number(line.get("epoch")) if line else None
+            if number is None or not number.is_integer() or not 0 <= number < 10**9:
                 damaged += 1
                 continue
+            epoch = int(number)
             doubled += epoch in lines
-            lines[epoch] = line
+            lines[epoch] = line | {"epoch": epoch}
             if len(lines) >= MAX_EPOCHS:
                 notes.append(f"Only the first {MAX_EPOCHS:,} epochs of {path.name} are shown.")
                 break

@@ -159,6 +159,13 @@ def test_a_run_is_found_from_its_root_and_from_its_inner_folder(make_run, lines)
         read_run(run / "genenv" / "tasks", "a")
 
 
+def test_an_epoch_may_be_written_as_a_float(make_run, lines):
+    run = make_run(epochs=[lines.epoch(0.0), lines.epoch(1.0), lines.epoch(2.5)])
+    found = read_run(run, "a")
+    assert [repr(line["epoch"]) for line in found.epochs] == ["0", "1"]
+    assert "1 damaged line in epochs.jsonl, left out of every figure." in found.notes
+
+
 @pytest.mark.parametrize(("where", "given"), [("genenv", "."), ("genenv/tasks", ".."), ("..", "link")])
 def test_the_inner_folder_has_its_run_however_it_is_named(make_run, lines, monkeypatch, where, given):
     run = make_run(epochs=[lines.epoch(0)], tasks={0: []}, config="genenv: {k_min: 0.2}")
