@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 def read_epochs(run: Path) -> list[dict[str, Any]]:
-    """The epoch lines of a run.
+    """The epoch lines of a run in order of their epoch, the later one of two; last those that name none.
 
     Args:
         run: ``trainer.default_local_dir``, or the ``genenv`` folder in it.
@@ -42,8 +42,12 @@ def read_epochs(run: Path) -> list[dict[str, Any]]:
     """
     for folder in (run / "genenv", run):
         if (folder / "epochs.jsonl").is_file():
-            # a damaged line, or a last one that is still being written, is none
-            return [line for line in read_json_lines(folder / "epochs.jsonl") if line is not None]
+            lines: dict[Any, dict[str, Any]] = {}
+            for place, line in enumerate(read_json_lines(folder / "epochs.jsonl")):
+                if line is not None:  # a damaged line, or a last one that is still being written
+                    epoch = number(line, "epoch")
+                    lines[(epoch is None, place if epoch is None else epoch)] = line
+            return [lines[key] for key in sorted(lines)]
     raise FileNotFoundError(f"{run}: no genenv/epochs.jsonl in it; give a run's trainer.default_local_dir")
 
 

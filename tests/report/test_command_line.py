@@ -61,7 +61,7 @@ def test_epochs_with_cost_shows_both_players_in_every_phase_and_the_budget(tmp_p
     used = {"agent_steps": 4, "agent_tokens": 12000, "total_tokens": 12345}
     budget = {"used": used, "limits": {}, "reached": "agent_tokens"}
     (tmp_path / "genenv").mkdir()
-    lines = [{**LINE, "ledger": ledger.record(), "budget": budget}] * 2
+    lines = [{**LINE, "epoch": epoch, "ledger": ledger.record(), "budget": budget} for epoch in range(2)]
     (tmp_path / "genenv" / "epochs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     result = CliRunner().invoke(app, ["epochs", "--cost", str(tmp_path)])
     assert result.exit_code == 0
@@ -70,6 +70,19 @@ def test_epochs_with_cost_shows_both_players_in_every_phase_and_the_budget(tmp_p
     assert cells["agent", "train"][1:3] == ["1,000", "6e+04"] and cells["agent", "total"][1] == "1,000"
     assert cells["environment", "generate"][1:3] == ["140", "-"] and cells["environment", "total"][2] == "-"
     assert "agent tokens 12,000" in result.output and "genenv.budget.agent_tokens" in result.output
+
+
+def test_epochs_stand_in_order_and_one_that_is_there_twice_costs_once(tmp_path):
+    ledger = Ledger({"agent": 10})
+    ledger.count("agent", "train", 500)
+    (tmp_path / "genenv").mkdir()
+    lines = [{**LINE, "epoch": epoch, "ledger": ledger.record()} for epoch in (12, 11, 12)]
+    lines[0] |= {"ledger": {}}  # the later line of an epoch counts
+    (tmp_path / "genenv" / "epochs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    table = CliRunner().invoke(app, ["epochs", str(tmp_path)]).output
+    assert [line.split()[1] for line in table.splitlines() if line.startswith("│")] == ["11", "12"]
+    cost = CliRunner().invoke(app, ["epochs", "--cost", str(tmp_path)]).output
+    assert "1,000" in cost and "1,500" not in cost
 
 
 def test_cost_of_a_run_from_before_there_was_a_ledger(tmp_path):
