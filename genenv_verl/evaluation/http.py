@@ -111,7 +111,8 @@ class JsonClient:
         timeout_s: Seconds for one try, from connecting to the last byte.
         backoff: The waits between tries.
 
-    After a ``Retry-After`` every request waits, not only the one that was told. A hopeless status, or
+    After a ``Retry-After`` every request waits, not only the one that was told. While others are
+    answered a 429 ends no request, whose turn is yet to come: its tries count anew. A hopeless status, or
     20 failures in a row (every one of a hopeless kind, or nothing answered yet), is an ``EndpointError``.
     """
 
@@ -130,7 +131,7 @@ class JsonClient:
         self._timeout_s = timeout_s
         self._backoff = backoff
         self._resume_at = 0.0
-        self._answered = False
+        self._answers = 0
         self._failures_in_a_row = 0
         url = httpx.URL(base_url)
         # Compressed answers could not be bounded by what is read; a proxy has no way to a server on this machine; and
@@ -172,17 +173,18 @@ class JsonClient:
             answer = await self._post_with_retries(path, body, read)
         except RequestFailed as failure:
             self._failures_in_a_row += 1
-            if self._failures_in_a_row >= _HOPELESS_ROW and (not self._answered or failure.reason != "http_400"):
+            if self._failures_in_a_row >= _HOPELESS_ROW and (not self._answers or failure.reason != "http_400"):
                 raise EndpointError(
                     f"{self.base_url}: {self._failures_in_a_row} requests in a row have failed, the last: {failure}"
                 ) from None
             raise
-        self._answered = True
+        self._answers += 1
         self._failures_in_a_row = 0
         return answer
 
     async def _post_with_retries(self, path: str, body: Any, read: Callable[[Any], T]) -> T:
-        failed_tries = 0
+        tries = failed_tries = 0
+        answers = self._answers
         while True:
             while (pause_s := self._resume_at - time.monotonic()) > 0:
                 await asyncio.sleep(pause_s + random.uniform(0.0, self._backoff.first_s))  # not all at once
@@ -192,12 +194,15 @@ class JsonClient:
                 failure = _TryAgain("unreadable", self._clean(str(error))[:240])
             except _TryAgain as error:
                 failure = error
+            tries += 1
             failed_tries += 1
+            if failure.reason == "http_429" and self._answers > answers:
+                failed_tries, answers = 0, self._answers
             if failed_tries > self._backoff.retries or (failure.wait_s or 0.0) > self._backoff.longest_retry_after_s:
-                raise RequestFailed(failure.reason, f"{failure} ({failed_tries} tries)")
+                raise RequestFailed(failure.reason, f"{failure} ({tries} tries)")
             if failure.wait_s is not None:
                 self._resume_at = max(self._resume_at, time.monotonic() + failure.wait_s)
-            await asyncio.sleep(self._backoff.wait_s(failed_tries))
+            await asyncio.sleep(self._backoff.wait_s(tries))
 
     async def _try(self, method: str, path: str, body: Any) -> Any:
         try:
@@ -229,7 +234,7 @@ class JsonClient:
             raise _TryAgain(
                 f"http_{status}", f"HTTP {status}: {text}", retry_after_s(response.headers.get("retry-after"))
             )
-        if method == "POST" and status in _HOPELESS and not self._answered:
+        if method == "POST" and status in _HOPELESS and not self._answers:
             raise EndpointError(f"{self.base_url}{path}: HTTP {status}, {_HOPELESS[status]}: {text}")
         if response.next_request:
             # without user and query, in which a server may repeat the key

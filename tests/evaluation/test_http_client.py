@@ -18,6 +18,7 @@ import json
 import time
 import tracemalloc
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
@@ -97,6 +98,24 @@ def test_a_fault_that_passes_is_asked_again(serve, fault):
     assert len(server.posts) == 3
 
 
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "0.01"}])
+def test_a_request_whose_turn_comes_late_has_not_failed(serve, headers):
+    """One answer in 20 ms: most requests need more tries than one has, and nothing is wrong with the server."""
+    free_at = [0.0]
+
+    def reply(body, number):
+        if time.monotonic() < free_at[0]:
+            return serve.Reply(status=429, headers=headers)
+        free_at[0] = time.monotonic() + 0.02
+        return serve.completion("Fine.")
+
+    async def work():
+        async with JsonClient(serve(reply).url, backoff=replace(QUICK, retries=5)) as client:
+            return await asyncio.gather(*(ask(client, "fake", QUESTION, Decoding()) for _ in range(60)))
+
+    assert [answer.content for answer in asyncio.run(work())] == ["Fine."] * 60
+
+
 def test_a_server_that_hangs_is_asked_again(serve):
     server = serve(lambda body, number: serve.Reply(hang_s=60.0) if number == 1 else serve.completion("Fine."))
     assert ask_once(server.url, timeout_s=1.0, backoff=Backoff(retries=20, first_s=0.01)).content == "Fine."
@@ -107,6 +126,7 @@ def test_a_server_that_hangs_is_asked_again(serve):
     ("fault", "reason", "message"),
     [
         (dict(status=500, body=b"o \x1b o\nps"), "http_500", "HTTP 500: o o ps (4 tries)"),
+        (dict(status=429), "http_429", "(4 tries)"),
         (dict(body=b"<html>"), "invalid_json", "no JSON: '<html>' (4 tries)"),
         (dict(body=b"{}"), "unreadable", "no message: {} (4 tries)"),
         (dict(body=b'{"choices"', promised=500), "connection", "RemoteProtocolError"),
