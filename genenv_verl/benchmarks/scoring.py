@@ -19,13 +19,18 @@ reason, and is counted apart: it says nothing about the model. So does a fault o
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from genenv_verl.benchmarks.base import Benchmark, Record, ReleaseError, ScorerUnavailable, Verdict
 
@@ -64,6 +69,7 @@ class Summary:
 def score_file(benchmark: Benchmark, records: Iterable[Record], outputs: Path, out: Path) -> Summary:
     """Scores the lines of ``outputs`` into ``out``, which appears whole or not at all.
 
+    What is there and no plain file (``/dev/stdout``, a pipe, a link) is not replaced: it is written into at the end.
     Each line of ``out`` holds ``id``, ``score``, ``reason`` and the verdict's details.
 
     Raises:
@@ -73,16 +79,32 @@ def score_file(benchmark: Benchmark, records: Iterable[Record], outputs: Path, o
     """
     known = {record.record_id: record for record in records}
     summary = Summary()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    draft = out.with_name(out.name + ".tmp")
-    try:
-        with outputs.open("rb") as lines, draft.open("w", encoding="utf-8") as verdicts:
-            for verdict in _score_lines(benchmark, known, lines, summary):
-                verdicts.write(json.dumps(verdict) + "\n")
-        os.replace(draft, out)
-    finally:
-        draft.unlink(missing_ok=True)
+    with outputs.open("rb") as lines, _appearing(out) as verdicts:
+        for verdict in _score_lines(benchmark, known, lines, summary):
+            verdicts.write(json.dumps(verdict) + "\n")
     return summary
+
+
+@contextmanager
+def _appearing(out: Path) -> Iterator[TextIO]:
+    """A file to write into that becomes ``out`` at the end of the block, and is nothing after an exception."""
+    if out.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(out))
+    if os.path.lexists(out) and not stat.S_ISREG(out.lstat().st_mode):
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as draft:
+            yield draft
+            draft.seek(0)
+            with out.open("w", encoding="utf-8") as target:
+                shutil.copyfileobj(draft, target)
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    path = out.with_name(out.name + ".tmp")
+    try:
+        with path.open("w", encoding="utf-8") as draft:
+            yield draft
+        os.replace(path, out)
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _score_lines(

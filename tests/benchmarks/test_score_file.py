@@ -14,6 +14,9 @@
 """``genenv-verl score``: one verdict a line, in order, whatever the lines hold."""
 
 import json
+import os
+import threading
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -165,6 +168,37 @@ def test_answers_may_be_replaced_by_their_verdicts(toy, tmp_path):
     file = write(tmp_path / "both.jsonl", answers())
     score_file(Toy(), Toy().load(None), file, file)
     assert [json.loads(line)["score"] for line in file.read_text().splitlines()] == [1] * 10
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "device"])
+def test_what_is_no_plain_file_is_written_into_and_never_replaced(toy, tmp_path, kind):
+    out, target, received = tmp_path / "out", tmp_path / "target", []
+    if kind == "pipe":
+        os.mkfifo(out)
+        reader = threading.Thread(target=lambda: received.append(out.read_text()), daemon=True)
+        reader.start()
+    else:
+        target.write_text("earlier\n")
+        out.symlink_to(target if kind == "link" else "/dev/null")
+    score_file(Toy(), Toy().load(None), write(tmp_path / "answers.jsonl", answers()), out)
+    if kind == "pipe":
+        reader.join(10)
+    elif kind == "link":
+        received.append(target.read_text())
+    else:
+        received.append("{}\n" * 10)  # swallowed
+    assert out.is_fifo() if kind == "pipe" else out.is_symlink()
+    assert len(received[0].splitlines()) == 10
+    assert not list(tmp_path.glob("*.tmp")) and Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("out", ["folder", "."])
+def test_a_folder_is_no_file_for_verdicts(toy, tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    outputs = write(tmp_path / "answers.jsonl", answers())
+    result = runner.invoke(app, ["score", "toy", "--outputs", str(outputs), "--out", out])
+    assert isinstance(result.exception, SystemExit) and f"Is a directory: '{out}'" in str(result.exception)
 
 
 def test_an_empty_file_has_no_score(toy, tmp_path):
