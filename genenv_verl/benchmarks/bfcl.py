@@ -165,8 +165,9 @@ def _record(entry: Mapping[str, Any], docs: Mapping[str, list[dict[str, Any]]], 
         question = [[Message.model_validate(message).model_dump() for message in turn] for turn in entry["question"]]
         if len(question) != len(gold) or not all(map(_ends_with_a_request, question)):
             raise ValueError(f"{len(question)} turns of a user, {len(gold)} of gold")
-        for call in (call for turn in gold for call in turn):
-            read_call_string(call, names)
+        called = {read_call_string(call, names)[0] for turn in gold for call in turn}
+        if undocumented := sorted(called - names.keys()):
+            raise ValueError(f"multi_turn_func_doc documents no function {undocumented[0]}")
     except (ValueError, TypeError) as error:
         raise ReleaseError(f"{path}: {entry['id']} or its answer is damaged ({error}); needed is {DOWNLOAD}") from None
     data = {

@@ -79,12 +79,14 @@ def read_with_answers(questions: Path, answers: Path, required: Mapping[str, typ
     """The entries of a question file, each with its ``ground_truth`` out of the answer file.
 
     Raises:
-        ReleaseError: A file is missing or damaged, an id occurs twice, or an entry has no answer.
+        ReleaseError: A file is missing or damaged, an id occurs twice, or an entry is in one of the files only.
     """
     truth_of = _by_id(read_json_lines(answers, {"id": str, "ground_truth": list}), answers)
     entries = _by_id(read_json_lines(questions, {"id": str, "question": list, **required}), questions)
     if lost := sorted(entries.keys() - truth_of.keys()):
         raise ReleaseError(f"{answers} has no answer to {lost[0]} ({len(lost)} in all); needed is {DOWNLOAD}")
+    if lost := sorted(truth_of.keys() - entries.keys()):
+        raise ReleaseError(f"{questions} has no question {lost[0]} ({len(lost)} in all); needed is {DOWNLOAD}")
     return [{**entry, "ground_truth": truth_of[name]["ground_truth"]} for name, entry in entries.items()]
 
 

@@ -28,6 +28,7 @@ from typing import Any
 
 from genenv_verl.benchmarks.base import Answer, Benchmark, Record, ReleaseError, Step, Verdict, register
 from genenv_verl.benchmarks.travelplanner_commonsense import COMMONSENSE
+from genenv_verl.benchmarks.travelplanner_database import DOWNLOAD as DATABASE_DOWNLOAD
 from genenv_verl.benchmarks.travelplanner_database import read_database
 from genenv_verl.benchmarks.travelplanner_hard import HARD, HARD_NAMES
 from genenv_verl.benchmarks.travelplanner_plan import CRASHES
@@ -66,7 +67,9 @@ class TravelPlanner(Benchmark):
             raise ReleaseError(f"TravelPlanner needs its folder; download {self.download}")
         database = (source / "database").resolve()
         read_database(str(database))  # What is damaged is told now, and not at the first plan.
-        return read_records(source, database)
+        records = read_records(source, database)
+        self._warn_of_failing_golds(records, database)
+        return records
 
     def steps(self, records: Iterable[Record]) -> Iterator[Step]:
         """A step for every record that can be scored: the official test split comes without the labels for it."""
@@ -139,6 +142,21 @@ class TravelPlanner(Benchmark):
     def defect(self, record: Record) -> str | None:
         """Without a gold plan a record is no training seed."""
         return None if record.data["has_gold"] else "no gold plan"
+
+    def _warn_of_failing_golds(self, records: Iterable[Record], database: Path) -> None:
+        """The gold plans pass with the whole database: where they do not, a table has lost rows."""
+        golds = [record for record in records if record.data["has_gold"]]
+        verdicts = {each.record_id: self.score(each, {"plan": each.data["gold_plan"]}) for each in golds}
+        failing = {name: verdict.reason for name, verdict in verdicts.items() if not verdict.score}
+        if failing:
+            logger.warning(
+                "%s: %d of %d gold plans do not pass (%s: %s), so a table has lost rows; download %s again",
+                database,
+                len(failing),
+                len(golds),
+                *next(iter(failing.items())),
+                DATABASE_DOWNLOAD,
+            )
 
     def _task(self, record: Record) -> Task:
         results = [

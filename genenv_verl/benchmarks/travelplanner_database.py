@@ -165,7 +165,8 @@ def _read(path: Path, read: Callable[[Path], T]) -> T:
     try:
         return read(path)
     except (OSError, ValueError, KeyError, EOFError, zlib.error) as error:
-        raise ReleaseError(f"{path} is damaged ({error}); download {DOWNLOAD} again") from error
+        reason = " ".join(str(error).split())  # those of pandas have a line break
+        raise ReleaseError(f"{path} is damaged ({reason}); download {DOWNLOAD} again") from error
 
 
 def _restaurants(path: Path) -> Places:

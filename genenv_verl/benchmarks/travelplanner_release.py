@@ -123,12 +123,13 @@ def _with_references(
     path = next((path for path in (source / name, source / "database" / name) if path.is_file()), None)
     if path is None:
         raise ReleaseError(f"{source / name} is missing: the prompts are made of it; download {DOWNLOAD}")
-    references = [row for _, row in _jsonl_rows(path)]
+    references = list(_jsonl_rows(path))
     for index, (where, row) in enumerate(rows):
         if index >= len(references):
             raise ReleaseError(f"{path} ends before query {index} of {where}; download it again: {DOWNLOAD}")
-        sections = [{"Description": title, "Content": content} for title, content in references[index].items()]
-        yield where, {**row, "reference_information": sections}
+        place, reference = references[index]
+        sections = [{"Description": title, "Content": content} for title, content in reference.items()]
+        yield where, {**row, "reference_information": sections, "reference_place": place}
 
 
 def _record(split: str, index: int, row: dict[str, Any], where: str, database: str) -> Record:
@@ -148,7 +149,10 @@ def _record(split: str, index: int, row: dict[str, Any], where: str, database: s
         data={
             "query": query,
             "database": database,
-            "reference": [_section(section, where) for section in row.get("reference_information") or ()],
+            "reference": [
+                _section(section, row.get("reference_place", where))
+                for section in row.get("reference_information") or ()
+            ],
             "gold_plan": plan,
             "has_gold": bool(plan),
         },

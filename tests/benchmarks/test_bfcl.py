@@ -254,6 +254,16 @@ def test_options_are_checked(options):
         ("possible_answer/BFCL_v4_multi_turn_long_context.json", lambda text: text.replace("[], ", ""), "3 of gold"),
         ("possible_answer/BFCL_v4_multi_turn_long_context.json", lambda text: text.replace("'l'", "f()"), "no call of"),
         ("possible_answer/BFCL_v4_multi_turn_long_context.json", lambda text: text.replace("_0", "_1"), "no answer to"),
+        (
+            "possible_answer/BFCL_v4_multi_turn_long_context.json",
+            lambda text: text + text.replace("_0", "_1"),
+            "BFCL_v4_multi_turn_long_context.json has no question multi_turn_long_context_1 .1 in all",
+        ),
+        (
+            "multi_turn_func_doc/gorilla_file_system.json",
+            lambda text: "\n".join(text.split("\n")[:3]),
+            "multi_turn_func_doc documents no function wc",
+        ),
     ],
 )
 def test_a_broken_release_names_the_file_and_what_to_download(release, file, change, problem):

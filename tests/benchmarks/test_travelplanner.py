@@ -489,6 +489,41 @@ def test_damaged_states_are_named_when_the_release_is_read(planner, tmp_path, te
         planner.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("table", "keep"),
+    [
+        ("background/citySet_with_states.txt", 1),
+        ("restaurants/clean_restaurant_2022.csv", 2),
+        ("flights/clean_Flights_2022.csv", 1),
+    ],
+)
+def test_lost_rows_are_told_since_the_gold_plans_fail(planner, tmp_path, caplog, table, keep):
+    path = write_release(tmp_path) / "database" / table
+    planner.load(tmp_path)
+    assert not caplog.text
+    read_database.cache_clear()
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:keep]))
+    planner.load(tmp_path)
+    read_database.cache_clear()
+    (told,) = caplog.messages
+    assert f"{tmp_path}/database: 1 of 1 gold plans do not pass (train_0: " in told
+    assert "; download the database" in told
+
+
+def test_damaged_references_are_told_with_their_own_file_in_one_line(planner, tmp_path):
+    write_release(tmp_path)
+    (tmp_path / "train.csv").unlink()
+    (tmp_path / "train_queries.jsonl").write_text(json.dumps({**QUERY, "annotated_plan": [QUERY, GOLD]}) + "\n")
+    (tmp_path / "train_ref_info.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(ReleaseError, match="train_ref_info.jsonl, line 1: reference_information is damaged"):
+        planner.load(tmp_path)
+    (tmp_path / "database/attractions/attractions.csv").write_text("Name,City\na,b\na,b,c\n")
+    read_database.cache_clear()
+    with pytest.raises(ReleaseError, match=r"attractions\.csv is damaged .*; download") as error:
+        planner.load(tmp_path)
+    assert "\n" not in str(error.value)
+
+
 def test_no_folder(planner):
     with pytest.raises(ReleaseError, match="needs its folder"):
         planner.load(None)
