@@ -45,6 +45,7 @@ class AnswerCache:
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,8 +81,11 @@ class AnswerCache:
         if key in self._answers:
             return
         line = json.dumps({"key": key, "answer": answer}).encode() + b"\n"
-        while line:
-            line = line[os.write(self._file, line) :]
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from None  # a file descriptor has no name
         self._answers[key] = answer
 
     def _read(self, path: Path) -> None:

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ from genenv_verl.evaluation.http import check_url, key_from_environment
 from genenv_verl.evaluation.paper_rows import COLUMNS
 from genenv_verl.evaluation.sampling import by_use, choose_steps
 from genenv_verl.evaluation.styles import get_style
+
+logger = logging.getLogger(__name__)
 
 # Two scorers of one release.
 _FOLDERS = {"bfcl_ast": "bfcl"}
@@ -174,6 +177,15 @@ def choose(plan: Plan, name: str) -> Chosen:
     """
     benchmark = make_benchmark(plan, name)
     records = benchmark.load(source_folder(plan.data, name))
+    for split, count in benchmark.counts(records).items():
+        if count != (official := benchmark.official_counts.get(split, count)):
+            logger.warning(
+                "%s: split %s has %d, the official release %d: the figure is over what is there",
+                name,
+                split,
+                count,
+                official,
+            )
     for candidates in by_use(records):
         if steps := choose_steps(benchmark, candidates, plan.limit):
             return Chosen(benchmark, steps, len(candidates))

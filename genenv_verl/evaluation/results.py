@@ -185,7 +185,9 @@ def read_answer_lines(folder: Path) -> dict[str, dict[str, Any]]:
     """The lines of a benchmark's folder by step (ResultError if they cannot be read)."""
     path = folder / ANSWERS_FILE
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-        return {line["id"]: line for line in lines}
+        *lines, rest = path.read_text(encoding="utf-8").split("\n")
+        if rest:
+            raise ValueError("its last line is cut")
+        return {line["id"]: line for line in map(json.loads, lines)}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultError(f"{path} is missing or damaged ({error}): evaluate again") from None

@@ -171,9 +171,7 @@ def _describe(plan: Plan, subject: Subject, setting: Setting, name: str) -> dict
 
 
 def _check_folder(out: Path, name: str, settings: Mapping[str, Any]) -> None:
-    """ResultError if the folder's other benchmarks were run with another model or other settings."""
-    if not any(path.parent.name != name for path in out.glob(f"*/{RESULT_FILE}")):
-        return
-    for other, result in read_results(out).items():
-        if other != name:
+    """ResultError if what the folder holds was run with another model or other settings."""
+    if any(out.glob(f"*/{RESULT_FILE}")):
+        for result in read_results(out).values():
             check_same_row(result, {"benchmark": name, "settings": settings}, out)

@@ -13,7 +13,9 @@
 # limitations under the License.
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 
@@ -65,6 +67,16 @@ def test_two_evaluations_do_not_write_into_one_folder(tmp_path):
         AnswerCache(path)
     with AnswerCache(path):
         pass
+
+
+def test_a_full_disk_names_the_file(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with AnswerCache(tmp_path / "answers.jsonl") as cache:
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space left on device: '.*answers.jsonl'"):
+            cache.put("a", {"content": "x"})
 
 
 WRITER = """

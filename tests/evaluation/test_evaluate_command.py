@@ -55,6 +55,20 @@ def lines_of(out, benchmark="bamboogle"):
     return [json.loads(line) for line in (out / benchmark / "answers.jsonl").read_text().splitlines()]
 
 
+def test_a_folder_keeps_its_model_and_settings_with_one_benchmark_as_well(serve, bamboogle, tmp_path):
+    server, out = serve(right_if_even(serve)), tmp_path / "out"
+    assert evaluate(server.url, bamboogle, out).exit_code == 0
+    result, asked = result_of(out), len(server.posts)
+    done = evaluate(server.url, bamboogle, out, "--temperature", "0.7")
+    assert done.exit_code == 1 and "give another --out" in str(done.exception)
+    assert result_of(out) == result and len(server.posts) == asked
+
+
+def test_a_release_with_other_counts_is_told(serve, bamboogle, tmp_path, caplog):
+    assert evaluate(serve(right_if_even(serve)).url, bamboogle, tmp_path / "out").exit_code == 0
+    assert "bamboogle: split test has 12, the official release 125: the figure is over what is there" in caplog.messages
+
+
 def test_one_command_gives_figures_and_a_second_run_asks_nothing(serve, bamboogle, tmp_path):
     good, out, three = right_if_even(serve), tmp_path / "out", threading.Barrier(3)
 

@@ -20,7 +20,7 @@ import json
 import pytest
 
 from genenv_verl.evaluation.paper_rows import COLUMNS, PAPER_ROWS
-from genenv_verl.evaluation.results import ResultError, read_results, write_result
+from genenv_verl.evaluation.results import ResultError, read_answer_lines, read_results, write_result
 from genenv_verl.evaluation.table import as_csv, as_json, markdown, measured_row, paper_rows, row_names
 
 SETTINGS = {"model": "mine", "style": "unified", "decoding": {"temperature": 0.0}, "context_tokens": 9000}
@@ -116,6 +116,15 @@ def test_results_of_a_folder_belong_together(tmp_path):
     write_result(tmp_path / "alfworld", result("alfworld", decoding={"temperature": 1.0}), [])
     with pytest.raises(ResultError, match="with decoding .*one folder is one row"):
         read_results(tmp_path)
+
+
+def test_answers_that_are_cut_are_damaged(tmp_path):
+    write_result(tmp_path / "bfcl", result("bfcl"), [{"id": "a"}, {"id": "b"}])
+    path = tmp_path / "bfcl" / "answers.jsonl"
+    assert read_answer_lines(tmp_path / "bfcl").keys() == {"a", "b"}
+    path.write_text(path.read_text()[:-4])
+    with pytest.raises(ResultError, match="answers.jsonl is missing or damaged .its last line is cut"):
+        read_answer_lines(tmp_path / "bfcl")
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"settings": 1, "benchmark": "x"}', "null"])
