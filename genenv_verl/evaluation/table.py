@@ -144,7 +144,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 def _markdown_row(row: Row) -> str:
     cells = [_markdown_cell(row.cells.get(name)) for name in COLUMNS]
-    model = row.model.replace("|", r"\|").replace("\n", " ")
+    model = " ".join(row.model.replace("\\", r"\\").replace("|", r"\|").splitlines())
     name = f"{model} *(quoted)*" if row.source == QUOTED else f"**{model}**"
     return f"| {name} | {' | '.join(cells)} | {_markdown_cell(row.average)} |"
 

@@ -91,6 +91,15 @@ def test_markdown_marks_what_is_quoted_incomplete_or_a_part():
     assert "†" not in whole and "‡" not in whole and "quoted" in whole
 
 
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [(r"a\|b", r"a\\\|b"), (r"C:\models" + "\\", r"C:\\models\\"), ("a\rb\u2028c\n", "a b c")],
+)
+def test_no_model_name_breaks_its_row(model, shown):
+    row = markdown([measured_row(model, {"apibank": result("apibank")})]).splitlines()[2]
+    assert row.startswith(f"| **{shown}** | – | – | 50.0 ") and row.endswith(" | – |")
+
+
 def test_csv_and_json_hold_the_same_figures():
     rows = [*paper_rows(), measured_row('my, "model"', {"apibank": result("apibank")})]
     lines = list(csv.DictReader(io.StringIO(as_csv(rows))))
