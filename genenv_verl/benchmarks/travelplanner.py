@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +66,7 @@ class TravelPlanner(Benchmark):
     def load(self, source: Path | None) -> list[Record]:
         if source is None:
             raise ReleaseError(f"TravelPlanner needs its folder; download {self.download}")
-        database = (source / "database").resolve()
+        database = Path(os.path.realpath(source / "database"))
         read_database(str(database))  # What is damaged is told now, and not at the first plan.
         records = read_records(source, database)
         self._warn_of_failing_golds(records, database)

@@ -152,13 +152,24 @@ def read_results(run: Path) -> dict[str, dict[str, Any]]:
     Raises:
         ResultError: There are none, one is damaged, or they belong to different models or settings.
     """
-    results = {path.parent.name: _read_result(path) for path in sorted(run.glob(f"*/{RESULT_FILE}"))}
+    results = {path.parent.name: read_result(path) for path in sorted(run.glob(f"*/{RESULT_FILE}"))}
     if not results:
         raise ResultError(f"{run} holds no result of an evaluation (<benchmark>/{RESULT_FILE})")
     first, *others = results
     for other in others:
         check_same_row(results[first], results[other], run)
     return results
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """One benchmark's result (ResultError if it is damaged)."""
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(result["settings"], dict) or not isinstance(result["benchmark"], str):
+            raise TypeError
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultError(f"{path} is damaged ({error}): evaluate again") from None
+    return result
 
 
 def check_same_row(first: Mapping[str, Any], other: Mapping[str, Any], run: Path) -> None:
@@ -169,16 +180,6 @@ def check_same_row(first: Mapping[str, Any], other: Mapping[str, Any], run: Path
                 f"{run}: {first['benchmark']} was run with {name} {first['settings'].get(name)}, {other['benchmark']} "
                 f"with {other['settings'].get(name)}: one folder is one row of a table; give another --out"
             )
-
-
-def _read_result(path: Path) -> dict[str, Any]:
-    try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(result["settings"], dict) or not isinstance(result["benchmark"], str):
-            raise TypeError
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ResultError(f"{path} is damaged ({error}): evaluate again") from None
-    return result
 
 
 def read_answer_lines(folder: Path) -> dict[str, dict[str, Any]]:

@@ -33,9 +33,10 @@ from genenv_verl.evaluation.http import check_url, key_from_environment
 from genenv_verl.evaluation.plan import Chosen, Plan
 from genenv_verl.evaluation.results import (
     RESULT_FILE,
+    ResultError,
     answer_lines,
     check_same_row,
-    read_results,
+    read_result,
     summarise,
     write_result,
 )
@@ -172,6 +173,11 @@ def _describe(plan: Plan, subject: Subject, setting: Setting, name: str) -> dict
 
 def _check_folder(out: Path, name: str, settings: Mapping[str, Any]) -> None:
     """ResultError if what the folder holds was run with another model or other settings."""
-    if any(out.glob(f"*/{RESULT_FILE}")):
-        for result in read_results(out).values():
-            check_same_row(result, {"benchmark": name, "settings": settings}, out)
+    for path in sorted(out.glob(f"*/{RESULT_FILE}")):
+        try:
+            result = read_result(path)
+        except ResultError:
+            if path.parent.name == name:
+                continue  # it is written anew
+            raise
+        check_same_row(result, {"benchmark": name, "settings": settings}, out)

@@ -64,6 +64,15 @@ def test_a_folder_keeps_its_model_and_settings_with_one_benchmark_as_well(serve,
     assert result_of(out) == result and len(server.posts) == asked
 
 
+def test_a_damaged_result_is_written_anew(serve, bamboogle, tmp_path):
+    server, out = serve(right_if_even(serve)), tmp_path / "out"
+    evaluate(server.url, bamboogle, out)
+    result, asked = result_of(out), len(server.posts)
+    (out / "bamboogle" / "result.json").write_text("{")
+    assert evaluate(server.url, bamboogle, out).exit_code == 0
+    assert result_of(out) == result and len(server.posts) == asked
+
+
 def test_a_release_with_other_counts_is_told(serve, bamboogle, tmp_path, caplog):
     assert evaluate(serve(right_if_even(serve)).url, bamboogle, tmp_path / "out").exit_code == 0
     assert "bamboogle: split test has 12, the official release 125: the figure is over what is there" in caplog.messages
