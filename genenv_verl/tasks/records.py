@@ -224,8 +224,8 @@ def from_verl_row(row: Mapping[str, Any]) -> Task:
     other messages, with the calls that they made (``tool_calls``). Its tools are ``extra_info.tools`` or the column
     ``tools``: a list of specifications, or the JSON text of one, which parquet keeps as it is (of objects it makes
     structs, each with every key of any). A ground truth that is a list of calls (or one call), or a response that makes
-    calls, is matched exactly, any other is a reference answer. The family is ``data_source``; the id is made of
-    ``extra_info.index``, or of a hash of the row without one.
+    calls, is matched exactly, any other (text, or Search-R1's ``{"target": [text]}``) is a reference answer. The family
+    is ``data_source``; the id is made of ``extra_info.index``, or of a hash of the row without one.
 
     Raises:
         ValueError: The row lacks something or holds something invalid (pydantic's ``ValidationError`` and
@@ -345,6 +345,11 @@ def _foreign_solution(truth: Any) -> dict[str, Any]:
             value = None  # Text.
     if isinstance(value, Mapping) and ("evaluation" in value or "gold_action" in value):
         return {key: value[key] for key in ("evaluation", "gold_action") if value.get(key) is not None}
+    if isinstance(value, Mapping) and value.keys() == {"target"}:  # Search-R1's list of right answers.
+        targets = value["target"] if isinstance(value["target"], list) else [value["target"]]
+        if len(targets) != 1:
+            raise ValueError(f"reward_model.ground_truth has {len(targets)} targets, a task has one reference answer")
+        return solution_of_text(replace_lone_surrogates(str(targets[0])))
     if isinstance(value, list | dict):
         try:
             return {"gold_action": [call.model_dump() for call in read_calls(value)]}

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from genenv_verl.tasks.answer_keys import calls_key, text_key
@@ -47,6 +47,7 @@ MAX_BATTERY_SECONDS = 60.0
 """A checker with which the battery takes longer is refused: every attempt would wait for it as well."""
 
 MAX_ECHO_CHARS = 4_096
+MAX_SHOWN_CHARS = 120
 
 Solves = Callable[[Task, str], bool | None]
 """Whether a response solves a task by its R_agent: True, False, or None where nothing can be said."""
@@ -133,11 +134,11 @@ def judge_scorer(task: Task, seed: Task, solves: Solves) -> Rejection | None:
         return Rejection("gold_fails", "R_agent does not accept the task's own gold")
     if task.evaluation.kind != "reference_answer":
         return None
-    accepted = _kinds(probe.kind for probe in wrong_answers(task, seed) if solves(task, probe.response))
+    accepted = [probe for probe in wrong_answers(task, seed) if solves(task, probe.response)]
     if not accepted:
         return None
     threshold = task.evaluation.success_threshold
-    return Rejection("reference_undiscriminating", f"these reach the threshold {threshold:g}: {accepted}")
+    return Rejection("reference_undiscriminating", f"these reach the threshold {threshold:g}: {_kinds(accepted)}")
 
 
 def judge_checker(task: Task, seed: Task, backend: CheckerBackend) -> Rejection | None:
@@ -183,11 +184,13 @@ def _fault(pairs: Sequence[tuple[Probe, Outcome, Outcome]]) -> Rejection | None:
     for probe, first, second in pairs:
         if first.accepted is not second.accepted:
             return Rejection("checker_flaky", f"two verdicts on {probe.kind}")
-    accepted = [probe.kind for probe, first, _ in pairs if first.accepted]
+    accepted = [probe for probe, first, _ in pairs if first.accepted]
     if pairs[0][0].kind == "gold":
         return None if accepted else Rejection("checker_rejects_gold", "the checker rejects the task's own gold")
     return Rejection("checker_undiscriminating", f"it accepts: {_kinds(accepted)}") if accepted else None
 
 
-def _kinds(kinds: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(kinds))
+def _kinds(probes: Sequence[Probe]) -> str:
+    """The kinds of some probes, and the first of their texts."""
+    kinds = ", ".join(dict.fromkeys(probe.kind for probe in probes))
+    return f"{kinds}, such as {probes[0].response[:MAX_SHOWN_CHARS]!r}"

@@ -108,7 +108,8 @@ def test_the_first_checker_that_the_documentation_tells_of_is_refused(seeds, bac
     careless = seed.evaluation.checker.replace("(call[", "(int(call[").replace(".pop(key) for", ".pop(key)) for")
     assert careless.count("int(call") == 1
     outcome = write({"goal": "Book 2 hours, 8 to 18.", "checker": careless}, seed, backend)
-    assert (outcome.reason, outcome.detail) == ("checker_undiscriminating", "it accepts: changed_type")
+    assert outcome.reason == "checker_undiscriminating"
+    assert outcome.detail.startswith("it accepts: changed_type, such as") and '"end": "15"}' in outcome.detail
 
 
 def test_a_variation_goes_the_way_of_a_run(seeds, backend, rules):

@@ -183,6 +183,19 @@ def test_a_ground_truth_that_json_cannot_carry(truth, tmp_path):
         read_tasks(tmp_path / "rows.parquet")
 
 
+@pytest.mark.parametrize("target", ["Paris", ["Paris"]])
+def test_a_ground_truth_with_one_target_is_a_reference(target):
+    row = {"prompt": "The capital of France?", "reward_model": {"ground_truth": {"target": target}}}
+    assert from_verl_row(row).evaluation.reference == "Paris"
+
+
+@pytest.mark.parametrize("targets", [[], ["Paris", "Paris, France"]])
+def test_several_targets_are_refused_and_not_compared_as_a_list(targets):
+    row = {"prompt": "The capital of France?", "reward_model": {"ground_truth": {"target": targets}}}
+    with pytest.raises(RecordError, match=f"has {len(targets)} targets, a task has one reference answer"):
+        task_of(row)
+
+
 def test_E06_the_gold_stands_in_the_ground_truth_alone(tmp_path):
     task = make_task(
         gold_action=[{"name": "canaryword", "arguments": {"canaryword": "canaryword"}}],
