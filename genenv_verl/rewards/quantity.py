@@ -61,7 +61,7 @@ def read_quantity(text: str) -> Quantity | None:
 
 def _unit(written: str) -> str:
     """One spelling for each unit; of a quotient (``miles per hour``), for each of its parts."""
-    return "/".join(map(_simple_unit, _PER.split(written)))
+    return "/".join(map(_simple_unit, _PER.split(_BITS_PER_SECOND.sub("/s", written))))
 
 
 def _simple_unit(written: str) -> str:
@@ -72,10 +72,10 @@ def _simple_unit(written: str) -> str:
 
 def _symbol(unit: str, folded: str) -> str:
     """A symbol without letter case, except where it tells milli from mega, or bit from byte."""
-    if match := _BITS_AND_BYTES.match(folded):
-        first = unit[0] if folded[0] == "m" else folded[0]
-        return (first if match.end() == 2 else "") + unit[match.end() - 1] + folded[match.end() :]
-    return unit[0] + folded[1:] if _CASE_OF_THE_FIRST.match(folded) else folded
+    if _BITS_AND_BYTES.fullmatch(folded):
+        prefix = unit[:-1] if folded[0] == "m" else folded[:-1]
+        return prefix + unit[-1]
+    return unit[0] + folded[1:] if _CASE_OF_THE_FIRST.fullmatch(folded) else folded
 
 
 _QUANTITY = re.compile(
@@ -92,9 +92,10 @@ _QUANTITY = re.compile(
 )
 _GROUPING = re.compile(r"[,\s']")
 _PER = re.compile(r"/|\sper\s")
-_BITS_AND_BYTES = re.compile(r"[kmgtp]?b(?=ps\b|$)")
+_BITS_PER_SECOND = re.compile(r"(?<=b)ps$", re.IGNORECASE)
+_BITS_AND_BYTES = re.compile(r"[kmgtp]?b")
 # Milli or mega, nanometre or newton metre.
-_CASE_OF_THE_FIRST = re.compile(r"m(?:[wvajmgsnlω]|hz|pa|wh|ev)?$|nm$")
+_CASE_OF_THE_FIRST = re.compile(r"m(?:[wvajmgsnlω]|hz|pa|wh|ev|mol|cal)?|nm")
 
 
 def _spellings() -> dict[str, str]:

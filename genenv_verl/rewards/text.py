@@ -51,8 +51,8 @@ _ENDINGS = frozenset(".,;:!?。、")
 # "No. 5" is a number, not a denial.
 _NEGATION = re.compile(r"\b(?:not|no(?!\.\s*[0-9]|\s*[0-9]+\b)|never|none|neither|nor|cannot|without)\b|n't\b")
 _AROUND_SEPARATOR = re.compile(r" ?([,;:/=]) ?")
-# A minus is a sign where nothing but a blank, a bracket or a comma stands before it.
-_NUMBER = re.compile(r"((?<![^\s(\[,])-)?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
+# A minus is a sign where nothing but a blank, a bracket or a separator stands before it.
+_NUMBER = re.compile(r"((?<![^\s(\[,;:/=])-)?([0-9]{1,3}(?:,[0-9]{3})+(?![0-9])(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
 
 
 def normalise(text: str) -> str:

@@ -58,6 +58,8 @@ from genenv_verl.rewards.quantity import MAX_QUANTITY_CHARS, read_quantity
         ("USD 100", "$100"),
         ("CHF 100", "100 CHF"),
         ("EUR5", "€5"),
+        ("100 megabits per second", "100 Mbps"),
+        ("100 MB/s", "100 MBps"),
     ],
 )
 def test_the_same_quantity(one, other):
@@ -83,6 +85,8 @@ def test_the_same_quantity(one, other):
         ("5 Mb", "5 MB"),
         ("5 mB", "5 MB"),
         ("5 GB/s", "5 Gb/s"),
+        ("5 millimoles", "5 megamoles"),
+        ("5 Mcal", "5 mcal"),
         ("5 Mbps", "5 MBps"),
         ("$5", "€5"),
         ("2e-30", "1e-30"),
