@@ -126,6 +126,22 @@ def test_a_tool_named_by_an_ordinary_word_may_stand_beside_values():
     assert complaint(goal, [{"name": "book", "arguments": {"city": "Oslo", "nights": 3}}]) is None
 
 
+def test_the_seeds_own_system_text_and_constraints_may_describe_the_tool():
+    context = {"goal": "Warm it up.", "system": "set_mode (mode: eco | sport).", "constraints": ["set_mode, mode eco"]}
+    call = [{"name": "set_mode", "arguments": {"mode": "eco"}}]
+    task = Task.model_validate({"task_id": "t", "context": context, "gold_action": call})
+    assert gold_is_not_in_the_prompt(Candidate(task, task, limits=None)) is None
+    assert "call of set_mode" in complaint(**context, gold=call)
+
+
+def test_many_values_beside_their_names_cost_little():
+    calls = [{"name": "pay_it", "arguments": {f"k{n}_{m}": n for n in range(100)}} for m in range(20)]
+    told = " ".join(f"k{n}_{m} {n}" for m in range(20) for n in range(99))
+    started = time.process_time()
+    assert complaint(f"pay_it {'k ' * 40_000} {told}", calls) is None
+    assert time.process_time() - started < 2.0
+
+
 def test_many_calls_with_many_arguments_cost_little():
     arguments = {f"{'k' * 40}{n}": "v" * 34 + str(n) for n in range(60)}
     key = "k" * 40

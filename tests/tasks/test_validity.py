@@ -247,11 +247,19 @@ def test_the_seed_with_another_gold_contradicts_it():
     other = [{"name": "search", "arguments": {"query": "K2 height"}}]
     goal = SEED.context.goal
     assert reason(make_task(goal, other)) == "contradicts_seed"
-    assert reason(make_task(goal.replace(" ", "\n").upper(), other)) == "contradicts_seed"
+    assert reason(make_task(goal.replace(" ", "\n"), other)) == "contradicts_seed"
     assert reason(make_task(goal, calls=None, answer="4,806 m")) == "contradicts_seed"
     assert reason(make_task(goal, other, history=[{"role": "user", "content": "By Mont Blanc I mean K2."}])) is None
     assert reason(make_task(goal, other, tools=[{**SEARCH, "description": "Knows the Himalayas alone."}])) is None
     assert reason(make_task(goal.replace("Mont Blanc", "K2"), other)) is None
+
+
+@pytest.mark.parametrize(
+    ("goal", "changed"), [("Search for 5mW.", "Search for 5MW."), ("Search for 10².", "Search for 102.")]
+)
+def test_a_goal_that_changes_a_letter_case_or_a_power_is_another(goal, changed):
+    seed, task = (make_task(text, arguments(query=text.split()[-1])) for text in (goal, changed))
+    assert reason(task, seed=seed) is None
 
 
 @pytest.mark.parametrize("goal", ["...", "?", "🙂", "\u200b"])

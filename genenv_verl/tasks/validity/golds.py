@@ -48,7 +48,7 @@ def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
 
     Looked for are the gold's calls, as JSON or as a call expression, also in tools that are not the seed's; and, where
     no earlier result may hold it, the bare arguments object, or the tool's name and each argument beside its value, in
-    whatever order and notation.
+    whatever order and notation, unless the seed's own system text or constraint says so.
     """
     context = candidate.task.context
     goal_side = (context.goal, context.system, *context.constraints)
@@ -57,7 +57,8 @@ def gold_is_not_in_the_prompt(candidate: Candidate) -> str | None:
     foreign = [tool.model_dump() for tool in context.tools if tool not in candidate.seed.context.tools]
     tools = [_read(text) for text in inner_values(foreign) if isinstance(text, str)]
     golds = list(map(_spell, candidate.task.gold_action or ()))
-    told = [_squeeze(text) for text in goal_side if any(gold.call.name in text for gold in golds)]
+    given = (candidate.seed.context.system, *candidate.seed.context.constraints)
+    told = [_squeeze(text) for text in goal_side if text not in given and any(gold.call.name in text for gold in golds)]
     for gold in golds:
         call = gold.call
         # a tool without arguments may be named with brackets where tools are described
@@ -139,7 +140,8 @@ def _tells_call(squeezed: str, gold: _Gold) -> bool:
     if is_word or not gold.is_telling or _squeeze(name) not in squeezed:
         return False
     pairs = ((re.escape(key.removesuffix("=")), re.escape(value.strip('"'))) for key, value in gold.arguments)
-    return all(re.search(rf"(?<!\w){key}\W{{1,6}}{value}(?!\w)", squeezed) for key, value in pairs)
+    # What stands before the key is looked at last: a pattern that begins with its literal is found far faster.
+    return all(re.search(rf"{key}(?<=(?<!\w){key})\W{{1,6}}{value}(?!\w)", squeezed) for key, value in pairs)
 
 
 def _spells_arguments(text: _Text, gold: _Gold) -> bool:
