@@ -88,8 +88,7 @@ async def run_plan(plan: Plan, chosen: Mapping[str, Chosen], watch: Watch) -> di
         if "bamboogle" in chosen:
             search, judge = await _search(plan, cache, stack), await _judge(plan, cache, stack)
             settings["bamboogle"] = replace(setting, search=search, judge_chat=judge)
-        for name in chosen:
-            _check_folder(plan.out, name, _describe(plan, subject, settings[name], name))
+        _check_folder(plan.out, {name: _describe(plan, subject, settings[name], name) for name in chosen})
         return {
             name: await _run_benchmark(plan, name, part, subject, chat, settings[name], watch)
             for name, part in chosen.items()
@@ -171,13 +170,14 @@ def _describe(plan: Plan, subject: Subject, setting: Setting, name: str) -> dict
     }
 
 
-def _check_folder(out: Path, name: str, settings: Mapping[str, Any]) -> None:
-    """ResultError if what the folder holds was run with another model or other settings."""
+def _check_folder(out: Path, settings_of: Mapping[str, Mapping[str, Any]]) -> None:
+    """ResultError if what the folder holds was run with another model or other settings than these benchmarks."""
     for path in sorted(out.glob(f"*/{RESULT_FILE}")):
         try:
             result = read_result(path)
         except ResultError:
-            if path.parent.name == name:
+            if path.parent.name in settings_of:
                 continue  # it is written anew
             raise
-        check_same_row(result, {"benchmark": name, "settings": settings}, out)
+        for name, settings in settings_of.items():
+            check_same_row(result, {"benchmark": name, "settings": settings}, out)

@@ -73,6 +73,22 @@ def test_a_damaged_result_is_written_anew(serve, bamboogle, tmp_path):
     assert result_of(out) == result and len(server.posts) == asked
 
 
+def test_the_damaged_result_of_one_of_several_benchmarks_is_written_anew(serve, bamboogle, tmp_path):
+    system = "**Available Tools**\n1. Ping: Says pong.\nParameters: {}\n\n**Steps for Each Turn**\n"
+    (bamboogle / "apibank").mkdir()
+    for level in (1, 2, 3):
+        user = f"**Dialogue Records History**\n<user>Ping number {level}.</user>\n"
+        record = {"system": system, "user": user, "answer": [{"name": "Ping", "parameters": {}}]}
+        (bamboogle / "apibank" / f"level-{level}-api_processed.json").write_text(json.dumps([record]))
+    server, out = serve(right_if_even(serve)), tmp_path / "out"
+    assert evaluate(server.url, bamboogle, out, benchmarks="apibank,bamboogle").exit_code == 0
+    results = [result_of(out, name) for name in ("apibank", "bamboogle")]
+    (out / "apibank" / "result.json").write_text("{")
+    (out / "bamboogle" / "result.json").write_text("")
+    assert evaluate(server.url, bamboogle, out, benchmarks="apibank,bamboogle").exit_code == 0
+    assert [result_of(out, name) for name in ("apibank", "bamboogle")] == results
+
+
 def test_a_release_with_other_counts_is_told(serve, bamboogle, tmp_path, caplog):
     assert evaluate(serve(right_if_even(serve)).url, bamboogle, tmp_path / "out").exit_code == 0
     assert "bamboogle: split test has 12, the official release 125: the figure is over what is there" in caplog.messages
