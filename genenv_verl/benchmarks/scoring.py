@@ -94,7 +94,9 @@ def _appearing(out: Path) -> Iterator[TextIO]:
         with tempfile.TemporaryFile("w+", encoding="utf-8") as draft:
             yield draft
             draft.seek(0)
-            with out.open("w", encoding="utf-8") as target:
+            # opened anew, a file that the shell made of our output would begin anew as well
+            is_our_output = out.exists() and os.path.samestat(out.stat(), os.fstat(1))
+            with open(os.dup(1) if is_our_output else out, "w", encoding="utf-8") as target:
                 shutil.copyfileobj(draft, target)
         return
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -192,6 +192,15 @@ def test_what_is_no_plain_file_is_written_into_and_never_replaced(toy, tmp_path,
     assert not list(tmp_path.glob("*.tmp")) and Path("/dev/null").is_char_device()
 
 
+def test_verdicts_on_standard_output_stand_between_what_else_is_said_there(toy, tmp_path, capfd):
+    """Also where the shell made it a file (``> all.txt``, ``>> all.txt``), as pytest does."""
+    print("earlier", flush=True)
+    score_file(Toy(), Toy().load(None), write(tmp_path / "answers.jsonl", answers()), Path("/dev/stdout"))
+    print("later", flush=True)
+    lines = capfd.readouterr().out.splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("earlier", "later", 12)
+
+
 @pytest.mark.parametrize("out", ["folder", "."])
 def test_a_folder_is_no_file_for_verdicts(toy, tmp_path, monkeypatch, out):
     monkeypatch.chdir(tmp_path)
