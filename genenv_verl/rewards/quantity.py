@@ -148,8 +148,8 @@ def _spellings() -> dict[str, str]:
     lengths = {"mm", "cm", "m", "km", "mi", "yd", "ft", "in"}
     return names | {
         word + name: symbol + power
-        for word, power in (("square", "2"), ("cubic", "3"))
-        for name, symbol in names.items()
+        for word, power in (("square", "2"), ("sq", "2"), ("cubic", "3"))
+        for name, symbol in [*names.items(), *zip(lengths, lengths, strict=True)]
         if symbol in lengths
     }
 

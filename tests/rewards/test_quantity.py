@@ -51,6 +51,8 @@ from genenv_verl.rewards.quantity import MAX_QUANTITY_CHARS, read_quantity
         ("9 metres/second", "9 m/s"),
         ("20 square centimeters", "20 cm^2"),
         ("20 cubic metres", "20 m3"),
+        ("1,200 sq ft", "1200 square feet"),
+        ("20 square km", "20 km2"),
         ("25 degrees C", "25 °C"),
         ("5 per cent", "5%"),
         ("100 rupees", "₹100"),
