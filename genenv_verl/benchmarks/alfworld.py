@@ -85,7 +85,7 @@ class Alfworld(Benchmark):
 
     def load(self, source: Path | None) -> list[Record]:
         if source is None:
-            raise ReleaseError(f"ALFWorld needs its folder; {self.download}")
+            raise ReleaseError(f"ALFWorld needs its folder (--data, or --source of prepare); {self.download}")
         return read_records(source)
 
     def steps(self, records: Iterable[Record]) -> Iterator[Step]:

@@ -122,7 +122,7 @@ class ApiBank(Benchmark):
 
     def _folder(self, source: Path | None) -> Path:
         if source is None:
-            raise ReleaseError(f"API-Bank needs its folder; download {self.download}")
+            raise ReleaseError(f"API-Bank needs its folder (--data, or --source of prepare); download {self.download}")
         for folder in FOLDERS:
             if any((source / folder / file).exists() for file in FILES.values()):
                 return source / folder

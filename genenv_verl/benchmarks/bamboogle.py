@@ -73,7 +73,7 @@ class Bamboogle(Benchmark):
 
     def load(self, source: Path | None) -> list[Record]:
         if source is None:
-            raise ReleaseError(f"Bamboogle needs its folder; download {self.download}")
+            raise ReleaseError(f"Bamboogle needs its folder (--data, or --source of prepare); download {self.download}")
         path = next((path for folder in FOLDERS if (path := source / folder / FILE).exists()), source / FILE)
         return [self._record(entry, index, path) for index, entry in enumerate(self.json_list(path))]
 

@@ -65,7 +65,9 @@ class TravelPlanner(Benchmark):
 
     def load(self, source: Path | None) -> list[Record]:
         if source is None:
-            raise ReleaseError(f"TravelPlanner needs its folder; download {self.download}")
+            raise ReleaseError(
+                f"TravelPlanner needs its folder (--data, or --source of prepare); download {self.download}"
+            )
         database = Path(os.path.realpath(source / "database"))
         read_database(str(database))  # What is damaged is told now, and not at the first plan.
         records = read_records(source, database)

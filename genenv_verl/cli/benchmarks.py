@@ -23,6 +23,7 @@ import typer
 
 from genenv_verl.benchmarks import MODULES, benchmark_class, get_benchmark
 from genenv_verl.benchmarks.base import Benchmark, ReleaseError, ScorerUnavailable
+from genenv_verl.cli.faults import told
 
 _Name = Annotated[str, typer.Argument(metavar="BENCHMARK", help=f"One of {', '.join(MODULES)}.")]
 _Options = Annotated[
@@ -52,7 +53,7 @@ def score(
         records = scorer.load(data)
         result = score_file(scorer, records, outputs, out)
     except (ReleaseError, ScorerUnavailable, OSError) as error:
-        raise SystemExit(f"genenv: {error}") from None
+        raise SystemExit(f"genenv: {told(error)}") from None
     for reason, count in result.unattributed.items():
         typer.echo(f"genenv: {count} of {result.lines} lines of {outputs}: {reason}; they count nowhere", err=True)
     for fault in result.scorer_errors:
@@ -97,7 +98,7 @@ def prepare(
     try:
         result = write_files(cutter, source, out, train_share=train_share, harness=harness, partial=partial)
     except (ReleaseError, ScorerUnavailable, OSError) as error:
-        raise SystemExit(f"genenv: {error}") from None
+        raise SystemExit(f"genenv: {told(error)}") from None
     for split in {**cutter.official_counts, **result.counts}:
         official = cutter.official_counts.get(split)
         typer.echo(f"{split}: {result.counts.get(split, 0):,}" + (f" (official: {official:,})" if official else ""))
@@ -124,4 +125,4 @@ def _benchmark(name: str, options: list[str] | None, *, for_rows: bool = False) 
         defaults = benchmark_class(name).row_options if for_rows else {}
         return get_benchmark(name, **{**defaults, **values})
     except (ValueError, ImportError) as error:
-        raise SystemExit(f"genenv: {error}") from None
+        raise SystemExit(f"genenv: {told(error)}") from None

@@ -21,6 +21,7 @@ from typing import Annotated
 
 import typer
 
+from genenv_verl.cli.faults import told
 from genenv_verl.report.diagnose import Diagnosis
 from genenv_verl.report.diagnose import diagnose as diagnosis_of
 from genenv_verl.report.run_files import NoRun, read_run
@@ -41,7 +42,7 @@ def diagnose(
     except NoRun as error:
         raise SystemExit(f"genenv: {error}") from None
     except OSError as error:
-        raise SystemExit(f"genenv: the run cannot be read: {error}") from None
+        raise SystemExit(f"genenv: the run cannot be read: {told(error)}") from None
     if as_json:
         typer.echo(json.dumps(diagnosis.to_json(), indent=2))
     else:

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from genenv_verl.cli.faults import told
+
 if TYPE_CHECKING:
     from genenv_verl.evaluation.plan import Chosen, Plan
 
@@ -124,7 +126,7 @@ def _run(plan: Plan) -> None:
         with sigterm_like_ctrl_c(), EvaluationProgress(counts) as progress:
             results = progress.run(run_plan(plan, chosen, progress.watch))
     except (PlanError, CorpusError, ModelFolderError, ResultError, CacheInUse, OSError) as error:
-        raise SystemExit(f"genenv: {error}") from None
+        raise SystemExit(f"genenv: {told(error)}") from None
     except (EndpointError, ServerError, ScorerUnavailable) as error:
         raise SystemExit(f"genenv: {error}\ngenenv: the same command continues from {plan.out}") from None
     except KeyboardInterrupt:
@@ -146,7 +148,7 @@ def _choose_all(plan: Plan) -> dict[str, Chosen]:
         try:
             chosen[name] = choose(plan, name)
         except (PlanError, ReleaseError, OSError) as error:
-            faults.append(f"genenv: {name}: {error}")
+            faults.append(f"genenv: {name}: {told(error)}")
     if faults and chosen:
         faults.append(f"genenv: --benchmarks {','.join(chosen)} evaluates what is there")
     if faults:
@@ -200,7 +202,7 @@ def table(
     try:
         results = {run: read_results(run) for run in runs}
     except ResultError as error:
-        raise SystemExit(f"genenv: {error}") from None
+        raise SystemExit(f"genenv: {told(error)}") from None
     names = row_names(results)
     rows = [measured_row(names[run], results[run]) for run in results]
     typer.echo(WRITERS[format]((paper_rows() if paper else []) + rows), nl=False)
@@ -225,5 +227,5 @@ def compare(
     try:
         comparisons = compare_runs(first, second, data, seed=seed)
     except (ResultError, ReleaseError, PlanError) as error:
-        raise SystemExit(f"genenv: {error}") from None
+        raise SystemExit(f"genenv: {told(error)}") from None
     typer.echo(json.dumps(comparisons, indent=1) if as_json else comparison_table(comparisons))

@@ -22,6 +22,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from genenv_verl.cli.faults import told
+
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Runs: the folder given as trainer.default_local_dir.")],
@@ -60,7 +62,7 @@ def report(
     except NoRun as error:
         raise SystemExit(f"genenv: {error}") from None
     except OSError as error:
-        raise SystemExit(f"genenv: the report cannot be made: {error}") from None
+        raise SystemExit(f"genenv: the report cannot be made: {told(error)}") from None
 
 
 def _serve(builder, port: int, console: Console) -> None:

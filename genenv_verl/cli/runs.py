@@ -21,6 +21,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from genenv_verl.cli.faults import told
 from genenv_verl.report.cost_table import cost_table
 from genenv_verl.report.epoch_table import epoch_table, read_epochs
 
@@ -41,4 +42,4 @@ def epochs(
         except FileNotFoundError as error:
             raise SystemExit(f"genenv: {error}") from None
         except OSError as error:
-            raise SystemExit(f"genenv: the run cannot be read: {error}") from None
+            raise SystemExit(f"genenv: the run cannot be read: {told(error)}") from None

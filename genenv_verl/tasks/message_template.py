@@ -66,7 +66,7 @@ class MessageTemplate:
                 _check_variables(place, tree, variables)
             self._template = self._jinja.get_template(path.name)
         except jinja2.TemplateNotFound as error:
-            raise TemplateError(f"{path}: the template cannot be read: {error} is not there") from error
+            raise TemplateError(f"{path}: the template cannot be read: {error.name!r} is not there") from error
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(f"{error.filename or path}, line {error.lineno}: {error.message}") from error
         except (OSError, UnicodeDecodeError) as error:

@@ -104,7 +104,9 @@ def scan_records(path: str | Path) -> Iterator[tuple[int, Any | RecordError]]:
                 yield from enumerate(pq.read_table(path).to_pylist(), start=1)
             case _:
                 raise TaskFileError(f"{path}: tasks are read from .jsonl, .json or .parquet")
-    except (OSError, pa.ArrowException, JsonReadError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise TaskFileError(f"{path}: {error.strerror or error}") from error
+    except (pa.ArrowException, JsonReadError, UnicodeDecodeError) as error:
         raise TaskFileError(f"{path}: {error}") from error
 
 

@@ -201,13 +201,19 @@ def test_verdicts_on_standard_output_stand_between_what_else_is_said_there(toy, 
     assert (lines[0], lines[-1], len(lines)) == ("earlier", "later", 12)
 
 
+def test_missing_answers_are_named_once_and_without_a_number(toy, tmp_path):
+    missing = str(tmp_path / "none.jsonl")
+    result = runner.invoke(app, ["score", "toy", "--outputs", missing, "--out", str(tmp_path / "verdicts.jsonl")])
+    assert str(result.exception) == f"genenv: {missing}: No such file or directory"
+
+
 @pytest.mark.parametrize("out", ["folder", "."])
 def test_a_folder_is_no_file_for_verdicts(toy, tmp_path, monkeypatch, out):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     outputs = write(tmp_path / "answers.jsonl", answers())
     result = runner.invoke(app, ["score", "toy", "--outputs", str(outputs), "--out", out])
-    assert isinstance(result.exception, SystemExit) and f"Is a directory: '{out}'" in str(result.exception)
+    assert isinstance(result.exception, SystemExit) and f"{out}: Is a directory" in str(result.exception)
 
 
 def test_an_empty_file_has_no_score(toy, tmp_path):
