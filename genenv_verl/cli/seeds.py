@@ -46,6 +46,8 @@ def check_seeds(files: Annotated[list[Path], typer.Argument(help="Seed files: ve
             reasons = Counter(one.reason for one in inspect_tasks(file, is_solved) if one.reason is not None)
         except (TaskFileError, OSError) as error:
             raise SystemExit(f"genenv: {error}") from None
+        if not tasks:
+            raise SystemExit(f"genenv: {file}: no seed task in it")
         families = Counter(task.family for task in tasks)
         kinds = Counter(task.evaluation.kind for task in tasks)
         table.add_row(str(file), str(len(tasks)), _counts(families), _counts(kinds))

@@ -23,6 +23,7 @@ from rich.text import Text
 
 from genenv_verl.report.fields import clipped, counts, field, number
 from genenv_verl.report.json_lines import read_json_lines
+from genenv_verl.report.run_files import is_begun
 from genenv_verl.report.task_text import printable
 
 COLUMNS = (
@@ -48,6 +49,8 @@ def read_epochs(run: Path) -> list[dict[str, Any]]:
                     epoch = number(line, "epoch")
                     lines[(epoch is None, place if epoch is None else epoch)] = line
             return [lines[key] for key in sorted(lines)]
+    if is_begun(run):
+        raise FileNotFoundError(f"{run}: the run has not ended an epoch yet; there is nothing to show")
     raise FileNotFoundError(f"{run}: no genenv/epochs.jsonl in it; give a run's trainer.default_local_dir")
 
 

@@ -86,10 +86,17 @@ def find_run(path: Path) -> tuple[Path, Path]:
         return real.parent if real.name == "genenv" else path, path
     if (path / "metrics.jsonl").is_file():
         return path, path / "genenv"
+    if is_begun(path):
+        raise NoRun(f"{path}: the run has not ended an epoch yet; there is nothing to show")
     raise NoRun(
         f"{path}: no run in it (no genenv/epochs.jsonl, no genenv/tasks, no metrics.jsonl); "
         "give a run's trainer.default_local_dir"
     )
+
+
+def is_begun(path: Path) -> bool:
+    """Whether a run was started in a folder, its ``trainer.default_local_dir``, whatever it has written since."""
+    return (path / "genenv.lock").is_file()
 
 
 def _holds_run(folder: Path) -> bool:

@@ -104,6 +104,30 @@ def test_a_folder_that_cannot_be_read_is_one_line(tmp_path, command):
     assert isinstance(result.exception, SystemExit) and "File name too long" in str(result.exception)
 
 
+@pytest.mark.parametrize("command", ["epochs", "diagnose", "report"])
+def test_a_run_in_its_first_epoch_is_a_run(tmp_path, command):
+    (tmp_path / "genenv").mkdir()
+    (tmp_path / "genenv.lock").touch()
+    options = ["--out", str(tmp_path / "out")] if command == "report" else []
+    result = CliRunner().invoke(app, [command, str(tmp_path), *options])
+    assert isinstance(result.exception, SystemExit) and "has not ended an epoch yet" in str(result.exception)
+
+
+@pytest.mark.parametrize("command", [["check-seeds"], ["tasks", "validate"]])
+def test_a_missing_file_is_named_once_and_without_a_number(tmp_path, command):
+    missing = str(tmp_path / "none.jsonl")
+    result = CliRunner().invoke(app, [*command, missing])
+    said = str(result.exception) if result.exception.args[0] != 2 else result.output.strip()
+    assert said == f"genenv: {missing}: No such file or directory"
+
+
+def test_check_seeds_refuses_what_a_run_refuses_for_want_of_tasks(tmp_path):
+    empty = tmp_path / "seeds.jsonl"
+    empty.touch()
+    result = CliRunner().invoke(app, ["check-seeds", str(empty)])
+    assert isinstance(result.exception, SystemExit) and "no seed task in it" in str(result.exception)
+
+
 def test_check_seeds_counts_tasks_and_names_a_broken_row(tmp_path):
     task = {"task_id": "a", "family": "mini", "context": {"goal": "g"}, "gold_action": []}
     good = tmp_path / "seeds.jsonl"
