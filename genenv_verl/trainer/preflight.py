@@ -24,6 +24,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -32,7 +34,7 @@ from genenv_verl.config.environment import environment_config
 from genenv_verl.config.settings import Settings, SettingsError, read_settings
 from genenv_verl.tasks.manifest import ManifestError, manifest_of
 from genenv_verl.tasks.prompts import AgentPrompt, EnvironmentPrompt, TemplateError
-from genenv_verl.tasks.records import TaskFileError, read_tasks
+from genenv_verl.tasks.records import TaskFileError, read_tasks, scan_records
 from genenv_verl.tasks.sandbox.backends import open_backend
 from genenv_verl.tasks.sandbox.base import Unavailable
 from genenv_verl.tasks.schema import Task
@@ -89,6 +91,7 @@ def check_run(config: DictConfig) -> str | None:
     if settings.has_fixed_set:
         _check_fixed_set(config, settings)
     if not settings.has_environment:
+        _check_rows(config)
         return None
     _check_model("genenv.environment.model.path", environment_config(config).actor_rollout_ref.model.path)
     _check_templates(settings)
@@ -171,6 +174,38 @@ def _check_fixed_set(config: DictConfig, settings: Settings) -> None:
             manifest_of(Path(file).expanduser(), settings.variant)
         except ManifestError as error:
             raise PreflightError(f"data.train_files: {error}") from None
+
+
+def _check_rows(config: DictConfig) -> None:
+    """Without an environment verl trains on ``data.train_files`` as they are, and drops what fills no whole batch."""
+    rows = 0
+    for file in _files(config, "data.train_files"):
+        path = Path(file).expanduser()
+        if "://" in file or path.suffix not in {".parquet", ".jsonl"}:
+            return
+        found, has_prompts = _count_rows(path, config.data.prompt_key)
+        if not has_prompts:
+            raise PreflightError(
+                f"data.train_files = {file!r}: not rows of verl ({config.data.prompt_key!r} is missing), and without "
+                'an environment they are trained on as they are: write_tasks("train.parquet", read_tasks(FILE)) of '
+                "genenv_verl.tasks.records makes rows of tasks"
+            )
+        rows += found
+    batch = config.data.get("gen_batch_size") or config.data.train_batch_size
+    if rows < batch:
+        raise PreflightError(f"data.train_batch_size = {batch}: data.train_files hold {rows} rows, not one whole batch")
+
+
+def _count_rows(path: Path, prompt_key: str) -> tuple[int, bool]:
+    """How many rows a file has, and whether they have prompts."""
+    if path.suffix == ".jsonl":
+        records = [record for _, record in scan_records(path)]
+        return len(records), all(isinstance(record, dict) and prompt_key in record for record in records)
+    try:
+        with pq.ParquetFile(path) as table:
+            return table.metadata.num_rows, prompt_key in table.schema_arrow.names
+    except (OSError, pa.ArrowException) as error:
+        raise PreflightError(f"data.train_files: {path}: {error}") from None
 
 
 def _check_seeds(settings: Settings) -> int:

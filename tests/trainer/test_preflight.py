@@ -34,6 +34,8 @@ from omegaconf import OmegaConf
 import genenv_verl.plugin  # noqa: F401  lets Hydra find the configs
 from genenv_verl.config.settings import SettingsError
 from genenv_verl.tasks.manifest import sha256_of
+from genenv_verl.tasks.records import write_tasks
+from genenv_verl.tasks.schema import Task
 from genenv_verl.trainer import preflight
 from genenv_verl.trainer.checkpointing import STATE_FILE, TRACKER, checkpoint_folder
 from genenv_verl.trainer.preflight import Preflight, PreflightError, check_run, check_versions
@@ -85,6 +87,13 @@ def versions(installed):
     return version
 
 
+def write_rows(folder, number):
+    """A file of verl's rows, as a run without an environment trains on."""
+    tasks = [Task.model_validate(seed(f"row-{place}")) for place in range(number)]
+    write_tasks(folder / "train.parquet", tasks)
+    return str(folder / "train.parquet")
+
+
 def with_value(config, key, value):
     OmegaConf.update(config, key, value, force_add=True)
     return config
@@ -105,16 +114,33 @@ def test_a_run_that_can_start(config):
     assert Preflight().on_job_start(config) is None
 
 
-def test_a_stock_run_needs_no_seeds_and_no_second_attempt(config):
+def test_a_stock_run_needs_no_seeds_and_no_second_attempt(config, tmp_path):
     config.genenv.variant = "grpo"
+    config.data.train_files = write_rows(tmp_path, 8)
     config.genenv.seeds = "missing.jsonl"
     config.actor_rollout_ref.rollout.n = 1
+    assert check_run(config) is None
+
+
+def test_a_stock_run_needs_rows_for_a_batch(config, tmp_path):
+    config.genenv.variant = "grpo"
+    with pytest.raises(PreflightError, match=r"seeds.jsonl': not rows of verl \('prompt' is missing\)"):
+        check_run(config)
+    (tmp_path / "train.parquet").write_text("no parquet")
+    config.data.train_files = str(tmp_path / "train.parquet")
+    with pytest.raises(PreflightError, match="data.train_files: .*train.parquet: "):
+        check_run(config)
+    config.data.train_files = write_rows(tmp_path, 7)
+    with pytest.raises(PreflightError, match="data.train_batch_size = 8: data.train_files hold 7 rows"):
+        check_run(config)
+    config.data.train_batch_size = 7
     assert check_run(config) is None
 
 
 @pytest.mark.parametrize("variant", ["static", "offline"])
 def test_a_fixed_set_must_be_the_one_that_augment_wrote(config, tmp_path, variant):
     config.genenv.variant = variant
+    config.data.train_files = write_rows(tmp_path, 8)
     with pytest.raises(PreflightError, match="data.train_files: .*genenv-verl augment"):
         check_run(config)
     account = {
