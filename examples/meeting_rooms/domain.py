@@ -46,7 +46,7 @@ def check(response):
     try:
         call = json.loads(response.removeprefix("<tool_call>").removesuffix("</tool_call>"))
         start, end = (call["arguments"].pop(key) for key in ("start", "end"))
-    except (KeyError, TypeError, ValueError):
+    except Exception:  # whatever the text: one that raises gives no verdict, and the attempt would not count
         return False
     if type(start) is not int or type(end) is not int or call != {{"name": "book", "arguments": {{}}}}:
         return False

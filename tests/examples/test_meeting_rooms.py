@@ -138,3 +138,11 @@ def test_every_free_room_is_a_right_answer_and_no_other(seeds, backend):
             right.append(start)
     taken = {int(word) for word in seed.context.goal.split("begin at ")[1].split(".")[0].replace("and", ",").split(",")}
     assert right == [s for s in range(8, 19 - hours) if not taken & set(range(s, s + hours))] and len(right) > 1
+
+
+@pytest.mark.parametrize("response", ['{"arguments": 5}', '{"arguments": "start"}', "[" * 5000, "null"])
+def test_whatever_is_answered_in_words_is_an_attempt_that_counts(seeds, backend, response):
+    seed = read_tasks(seeds)[0]
+    truth = to_verl_row(seed, prompt=AgentPrompt().messages(seed))["reward_model"]["ground_truth"]
+    verdict = compute_score("genenv", response, truth)
+    assert (verdict["score"], verdict["scored"]) == (0.0, 1.0), verdict
