@@ -5,7 +5,7 @@
 #   --out DIR    where models, checkpoints and pools go (default: quickstart_run)
 #   --epochs N   epochs of co-evolution (default: 5)
 #
-# Needs Python 3.10-3.12, two cores, 12 GiB of memory and 6 GB of disk. The first call installs into .venv. A call that was
+# Needs Python 3.10-3.12, two cores, 11 GiB of free memory and 6 GB of disk. The first call installs into .venv. A call that was
 # interrupted continues where it was when it is made again.
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

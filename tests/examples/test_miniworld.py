@@ -255,6 +255,17 @@ def test_an_environment_that_cannot_solve_begins_anew(tmp_path, monkeypatch, cap
     assert not (tmp_path / "never" / "environment").exists()
 
 
+def test_a_build_that_is_interrupted_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "build", interrupted)
+    monkeypatch.setattr("sys.argv", ["build.py", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        build.main()
+    assert ended.value.code == 130 and "stopped; the same command" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_three_step_build_writes_what_verl_and_vllm_load(tmp_path):
     schedule = warm_start.Schedule(environment=3, agent=3, most_wrong_golds=1.0)
