@@ -133,7 +133,8 @@ def _run(plan: Plan) -> None:
         raise SystemExit(f"genenv: stopped; the same command continues from {plan.out}") from None
     failed = show_results(plan.out, results)
     if failed:
-        raise SystemExit(f"genenv: {failed} steps have no verdict; the same command asks for them again")
+        steps = f"{failed} step has" if failed == 1 else f"{failed} steps have"
+        raise SystemExit(f"genenv: {steps} no verdict; the same command asks again")
 
 
 def _choose_all(plan: Plan) -> dict[str, Chosen]:
