@@ -178,6 +178,8 @@ def _check_fixed_set(config: DictConfig, settings: Settings) -> None:
 
 def _check_rows(config: DictConfig) -> None:
     """Without an environment verl trains on ``data.train_files`` as they are, and drops what fills no whole batch."""
+    if OmegaConf.select(config, "data.custom_cls.path"):
+        return  # a data set of the user's, which may read other files in other ways
     rows = 0
     for file in _files(config, "data.train_files"):
         path = Path(file).expanduser()

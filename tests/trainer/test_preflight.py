@@ -126,6 +126,7 @@ def test_a_stock_run_needs_rows_for_a_batch(config, tmp_path):
     config.genenv.variant = "grpo"
     with pytest.raises(PreflightError, match=r"seeds.jsonl': not rows of verl \('prompt' is missing\)"):
         check_run(config)
+    assert check_run(with_value(config.copy(), "data.custom_cls.path", "my_data.py")) is None
     (tmp_path / "train.parquet").write_text("no parquet")
     config.data.train_files = str(tmp_path / "train.parquet")
     with pytest.raises(PreflightError, match="data.train_files: .*train.parquet: "):
