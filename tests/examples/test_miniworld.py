@@ -260,6 +260,8 @@ def test_a_build_that_is_interrupted_says_how_to_go_on(tmp_path, monkeypatch, ca
         raise KeyboardInterrupt
 
     monkeypatch.setattr(build, "build", interrupted)
+    for setting in ("set_num_threads", "set_flush_denormal"):  # they would hold for all tests after this one
+        monkeypatch.setattr(build.torch, setting, lambda _: None)
     monkeypatch.setattr("sys.argv", ["build.py", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         build.main()
