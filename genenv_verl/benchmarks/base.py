@@ -156,6 +156,14 @@ class Benchmark(ABC):
         """What is counted of a release, by split: records, unless the benchmark counts something else."""
         return dict(Counter(record.split for record in records))
 
+    def unofficial_counts(self, counts: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        """The splits of a release that have another count than the official one: their count, and the official one."""
+        return {
+            split: (counts[split], official)
+            for split, official in self.official_counts.items()
+            if counts.get(split, official) != official
+        }
+
 
 _REGISTRY: dict[str, type[Benchmark]] = {}
 

@@ -110,12 +110,11 @@ def check_counts(benchmark: Benchmark, counts: Mapping[str, int], source: Path |
     Raises:
         ReleaseError: A split has another count.
     """
-    for split, official in benchmark.official_counts.items():
-        if counts.get(split, official) != official:
-            raise ReleaseError(
-                f"{source or benchmark.name}: split {split} has {counts[split]:,}, the official release {official:,}; "
-                f"download it again ({benchmark.download}), or take it as it is with --partial"
-            )
+    for split, (count, official) in benchmark.unofficial_counts(counts).items():
+        raise ReleaseError(
+            f"{source or benchmark.name}: split {split} has {count:,}, the official release {official:,}; "
+            f"download it again ({benchmark.download}), or take it as it is with --partial"
+        )
 
 
 def _training_episodes(benchmark: Benchmark, records: Sequence[Record], share: float) -> set[str]:

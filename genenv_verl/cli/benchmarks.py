@@ -125,4 +125,4 @@ def _benchmark(name: str, options: list[str] | None, *, for_rows: bool = False) 
         defaults = benchmark_class(name).row_options if for_rows else {}
         return get_benchmark(name, **{**defaults, **values})
     except (ValueError, ImportError) as error:
-        raise SystemExit(f"genenv: {told(error)}") from None
+        raise SystemExit(f"genenv: {error}") from None

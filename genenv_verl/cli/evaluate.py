@@ -203,7 +203,7 @@ def table(
     try:
         results = {run: read_results(run) for run in runs}
     except ResultError as error:
-        raise SystemExit(f"genenv: {told(error)}") from None
+        raise SystemExit(f"genenv: {error}") from None
     names = row_names(results)
     rows = [measured_row(names[run], results[run]) for run in results]
     typer.echo(WRITERS[format]((paper_rows() if paper else []) + rows), nl=False)
@@ -228,5 +228,5 @@ def compare(
     try:
         comparisons = compare_runs(first, second, data, seed=seed)
     except (ResultError, ReleaseError, PlanError) as error:
-        raise SystemExit(f"genenv: {told(error)}") from None
+        raise SystemExit(f"genenv: {error}") from None
     typer.echo(json.dumps(comparisons, indent=1) if as_json else comparison_table(comparisons))

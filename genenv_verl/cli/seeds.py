@@ -25,7 +25,7 @@ from rich.table import Table
 
 from genenv_verl.report.task_text import printable
 from genenv_verl.rewards.solved import is_solved
-from genenv_verl.tasks.inspection import inspect_tasks
+from genenv_verl.tasks.inspection import first_complaint
 from genenv_verl.tasks.records import TaskFileError, read_tasks
 
 
@@ -43,13 +43,13 @@ def check_seeds(files: Annotated[list[Path], typer.Argument(help="Seed files: ve
     for file in files:
         try:
             tasks = read_tasks(file)
-            reasons = Counter(one.reason for one in inspect_tasks(file, is_solved) if one.reason is not None)
         except (TaskFileError, OSError) as error:
             raise SystemExit(f"genenv: {error}") from None
         if not tasks:
             raise SystemExit(f"genenv: {file}: no seed task in it")
         families = Counter(task.family for task in tasks)
         kinds = Counter(task.evaluation.kind for task in tasks)
+        reasons = Counter(reason for task in tasks if (reason := first_complaint(task, is_solved)[0]) is not None)
         table.add_row(str(file), str(len(tasks)), _counts(families), _counts(kinds))
         if reasons:
             broken = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())

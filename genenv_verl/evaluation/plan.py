@@ -177,15 +177,14 @@ def choose(plan: Plan, name: str) -> Chosen:
     """
     benchmark = make_benchmark(plan, name)
     records = benchmark.load(source_folder(plan.data, name))
-    for split, count in benchmark.counts(records).items():
-        if count != (official := benchmark.official_counts.get(split, count)):
-            logger.warning(
-                "%s: split %s has %d, the official release %d: the figure is over what is there",
-                name,
-                split,
-                count,
-                official,
-            )
+    for split, (count, official) in benchmark.unofficial_counts(benchmark.counts(records)).items():
+        logger.warning(
+            "%s: split %s has %d, the official release %d: the figure is over what is there",
+            name,
+            split,
+            count,
+            official,
+        )
     for candidates in by_use(records):
         if steps := choose_steps(benchmark, candidates, plan.limit):
             return Chosen(benchmark, steps, len(candidates))

@@ -39,9 +39,8 @@ def read_quantity(text: str) -> Quantity | None:
     """Reads a text that is one number, with a unit or without, and nothing else.
 
     Thousands may be grouped by commas, blanks or apostrophes (``1,234``, ``1 234``, ``1'234``), in whole groups of
-    three; the decimal sign is the point, a decimal comma is not read. Fractions,
-    products (``2 × 10^3`` may be the question) and times are no quantities, nor is a number with leading zeros: it is
-    a code.
+    three; the decimal sign is the point, a decimal comma is not read. Fractions, products (``2 × 10^3`` may be the
+    question) and times are no quantities, nor is a number with leading zeros: it is a code.
 
     Args:
         text: A text in Unicode NFKC, with single blanks and ASCII minus signs, in its own letter case.

@@ -68,9 +68,9 @@ def same_answer(*, predicted: str, gold: str) -> bool | None:
     """Whether two texts give the same answer; None where they differ in wording alone, so that a measure may judge.
 
     True for texts that are equal once normalised, whatever the blanks around separators (``2,3`` and ``2, 3``), and for
-    equal quantities (``1,200 km`` and ``1200 kilometres``). False
-    for an empty text, for two quantities of which value or unit differ, for any other text where the reference has no
-    letter, or where numbers or words of negation differ, and for texts over ``MAX_CHARACTERS`` that are not identical.
+    equal quantities (``1,200 km`` and ``1200 kilometres``). False for an empty text, for two quantities of which value
+    or unit differ, for any other text where the reference has no letter, or where numbers or words of negation differ,
+    and for texts over ``MAX_CHARACTERS`` that are not identical.
 
     Args:
         predicted: The answer in the response.

@@ -103,13 +103,16 @@ def _inspect(row: int, record: Any, solves: Solves, checkers: CheckerBackend | N
         task = task_of(record)
     except RecordError as error:
         return InspectedTask(row, None, error.reason, str(error), generation)
-    return InspectedTask(row, task, *_complaint(task, solves, checkers, left_out), generation)
+    return InspectedTask(row, task, *first_complaint(task, solves, checkers, left_out), generation)
 
 
-def _complaint(
-    task: Task, solves: Solves, checkers: CheckerBackend | None, left_out: tuple[str, ...]
+def first_complaint(
+    task: Task,
+    solves: Solves,
+    checkers: CheckerBackend | None = None,
+    left_out: tuple[str, ...] = _RULES_OF_A_RUN + _RULES_ON_CHECKERS,
 ) -> tuple[str | None, str]:
-    """The first validity rule that a task breaks by itself, and what is wrong."""
+    """The first validity rule that a task breaks by itself, and what is wrong; None and no text for a valid one."""
     no_limits = ValidityFilter(
         max_prompt_tokens=0,
         max_response_tokens=0,

@@ -138,7 +138,7 @@ def judge_scorer(task: Task, seed: Task, solves: Solves) -> Rejection | None:
     if not accepted:
         return None
     threshold = task.evaluation.success_threshold
-    return Rejection("reference_undiscriminating", f"these reach the threshold {threshold:g}: {_kinds(accepted)}")
+    return Rejection("reference_undiscriminating", f"these reach the threshold {threshold:g}: {_shown(accepted)}")
 
 
 def judge_checker(task: Task, seed: Task, backend: CheckerBackend) -> Rejection | None:
@@ -187,10 +187,10 @@ def _fault(pairs: Sequence[tuple[Probe, Outcome, Outcome]]) -> Rejection | None:
     accepted = [probe for probe, first, _ in pairs if first.accepted]
     if pairs[0][0].kind == "gold":
         return None if accepted else Rejection("checker_rejects_gold", "the checker rejects the task's own gold")
-    return Rejection("checker_undiscriminating", f"it accepts: {_kinds(accepted)}") if accepted else None
+    return Rejection("checker_undiscriminating", f"it accepts: {_shown(accepted)}") if accepted else None
 
 
-def _kinds(probes: Sequence[Probe]) -> str:
+def _shown(probes: Sequence[Probe]) -> str:
     """The kinds of some probes, and the first of their texts."""
     kinds = ", ".join(dict.fromkeys(probe.kind for probe in probes))
     return f"{kinds}, such as {probes[0].response[:MAX_SHOWN_CHARS]!r}"

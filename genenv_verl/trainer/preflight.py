@@ -38,7 +38,7 @@ from genenv_verl.tasks.records import TaskFileError, read_tasks, scan_records
 from genenv_verl.tasks.sandbox.backends import open_backend
 from genenv_verl.tasks.sandbox.base import Unavailable
 from genenv_verl.tasks.schema import Task
-from genenv_verl.tasks.validity import load_rules
+from genenv_verl.tasks.validity import load_rules, undeclared_tools
 from genenv_verl.trainer.checkpointing import STATE_FILE, checkpoint_folder, tracked_step
 from genenv_verl.trainer.co_evolution import steps_per_epoch
 from genenv_verl.trainer.evaluation_files import read_evaluation_tasks
@@ -223,8 +223,7 @@ def _check_seeds(settings: Settings) -> int:
                 raise PreflightError(f"genenv.seeds: {both} have a task {task.task_id!r}, each name must be used once")
             file_of[task.task_id] = file
             has_checkers |= task.evaluation.kind == "checker"
-            declared = {tool.name for tool in task.context.tools}
-            n_undeclared += any(call.name not in declared for call in task.gold_action or ())
+            n_undeclared += bool(undeclared_tools(task))
     if not file_of:
         raise PreflightError(f"genenv.seeds = {settings.seed_files}: no seed task in it")
     if has_checkers:

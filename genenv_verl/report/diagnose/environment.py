@@ -222,9 +222,8 @@ def on_target_only_on_average(facts: Facts) -> Finding | None:
 
 def _band_figures(facts: Facts) -> dict[str, float] | None:
     """What the band does and could do; ``None`` where no band chooses, or too little is recorded."""
-    grouped = [line for line in facts.epochs if number(line, "groups") != 0]  # 0 of no groups is no acceptance
-    rates = [rate for line in grouped if (rate := number(line, "acceptance_rate")) is not None]
-    acceptance, attempts = recent_mean(rates), _attempts_per_group(facts)
+    acceptance = recent_mean(facts.series("acceptance_rate", out_of="groups"))
+    attempts = _attempts_per_group(facts)
     if not facts.trains_environment or facts.filter != "band" or not attempts or acceptance is None:
         return None
     return {

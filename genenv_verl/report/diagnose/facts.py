@@ -84,9 +84,15 @@ class Facts:
             return self.run.variant == "genenv"
         return any(isinstance(line.get("env_update"), dict) for line in self.epochs)
 
-    def series(self, path: str) -> list[float]:
-        """A number of all epoch lines that have it."""
-        return [value for line in self.epochs if (value := number(line, path)) is not None]
+    def series(self, path: str, *, out_of: str | None = None) -> list[float]:
+        """A number of all epoch lines that have it.
+
+        Args:
+            path: Where it stands in a line.
+            out_of: A count that it was taken over: where that is 0, the number says nothing and is left out.
+        """
+        lines = [line for line in self.epochs if out_of is None or number(line, out_of) != 0]
+        return [value for line in lines if (value := number(line, path)) is not None]
 
     def setting(self, key: str) -> Any:
         """A value of the ``genenv`` block; ``None`` if it is not recorded."""

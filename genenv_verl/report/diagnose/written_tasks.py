@@ -76,9 +76,8 @@ def _duplicates(line: dict) -> float:
 @rule("coverage_shrinking")
 def coverage_shrinking(facts: Facts) -> Finding | None:
     """The tasks concentrate on fewer tools or families."""
-    with_tasks = [line for line in facts.epochs if number(line, "valid") != 0]
     for field, what in (("coverage.tools_effective", "tools"), ("coverage.families_effective", "families")):
-        trend = early_and_late([value for line in with_tasks if (value := number(line, field)) is not None])
+        trend = early_and_late(facts.series(field, out_of="valid"))
         if trend and trend[0] >= 2.0 and trend[1] <= SHRUNK * trend[0]:
             return Finding(
                 says=f"The tasks spread over fewer {what}: {trend[1]:.1f} in effect, {trend[0]:.1f} at the start.",

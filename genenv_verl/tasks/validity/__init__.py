@@ -41,6 +41,7 @@ from genenv_verl.tasks.validity.tools import (
     gold_satisfies_the_tool_schemas,
     gold_uses_declared_tools,
     tool_schemas_are_sound,
+    undeclared_tools,
 )
 
 __all__ = [
@@ -61,4 +62,5 @@ __all__ = [
     "texts",
     "tool_schemas_are_sound",
     "tools",
+    "undeclared_tools",
 ]

@@ -25,7 +25,7 @@ import referencing
 from jsonschema import Draft202012Validator
 from referencing.exceptions import Unresolvable
 
-from genenv_verl.tasks.schema import ToolCall, ToolSpec
+from genenv_verl.tasks.schema import Task, ToolCall, ToolSpec
 from genenv_verl.tasks.validity.registry import Candidate, rule
 
 MAX_SCHEMA_CHARS = 20_000
@@ -53,11 +53,16 @@ def tool_schemas_are_sound(candidate: Candidate) -> str | None:
 
 @rule("undeclared_tool")
 def gold_uses_declared_tools(candidate: Candidate) -> str | None:
+    if not (undeclared := undeclared_tools(candidate.task)):
+        return None
     declared = {tool.name for tool in candidate.task.context.tools}
-    for call in candidate.task.gold_action or ():
-        if call.name not in declared:
-            return f"the gold calls {call.name!r}, declared are {sorted(declared)}"
-    return None
+    return f"the gold calls {undeclared[0]!r}, declared are {sorted(declared)}"
+
+
+def undeclared_tools(task: Task) -> list[str]:
+    """The names that a task's gold calls and its context does not declare."""
+    declared = {tool.name for tool in task.context.tools}
+    return [call.name for call in task.gold_action or () if call.name not in declared]
 
 
 @rule("bad_arguments")
